@@ -53,7 +53,7 @@ pub(crate) use queries::QueryDatabase;
 #[cfg(feature = "postgres")]
 pub(crate) use roles::RoleClaim;
 pub(crate) use roles::RoleConfig;
-pub(crate) use rules::RuleArg;
+pub(crate) use rules::{RuleArg, RuleList};
 pub(crate) use schema::schema;
 pub(crate) use settings::with_keys;
 #[cfg(feature = "postgres")]

@@ -52,6 +52,10 @@ pub(crate) struct RuleArg<T> {
     pub(crate) rule: T,
 }
 
+/// Rules of the command line with commas between.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RuleList<T>(pub(crate) Vec<RuleArg<T>>);
+
 impl RuleKeys {
     /// The rules. Invalid ones are among the problems.
     pub(super) fn read(
@@ -160,6 +164,24 @@ impl FromStr for RuleArg<ColumnMask> {
     }
 }
 
+impl<T> FromStr for RuleList<T>
+where
+    RuleArg<T>: FromStr<Err = VisibilityError>,
+{
+    type Err = VisibilityError;
+
+    /// Commas in double quotes are part of a name, unless a quote is not closed.
+    fn from_str(text: &str) -> Result<Self, VisibilityError> {
+        let has_quotes = text.matches('"').count().is_multiple_of(2);
+        let mut is_quoted = false;
+        let rules = text.split(|character| {
+            is_quoted ^= has_quotes && character == '"';
+            character == ',' && !is_quoted
+        });
+        rules.map(str::parse).collect::<Result<_, _>>().map(Self)
+    }
+}
+
 fn split_name(text: &str) -> (Option<DatabaseName>, &str) {
     if let Some((name, rest)) = text.split_once('=')
         && let Ok(name) = name.parse()
@@ -173,7 +195,7 @@ fn split_name(text: &str) -> (Option<DatabaseName>, &str) {
 mod tests {
     use trunkline_sql::visibility::{ColumnMask, TablePattern};
 
-    use super::RuleArg;
+    use super::{RuleArg, RuleList};
 
     #[test]
     fn rules_of_the_command_line() {
@@ -198,5 +220,35 @@ mod tests {
         assert_eq!(denied.database, Some("shop".parse().unwrap()));
         assert_eq!(denied.rule, "secret_*".parse().unwrap());
         assert!("shop=".parse::<RuleArg<TablePattern>>().is_err());
+    }
+
+    #[test]
+    fn names_with_separators() {
+        #[track_caller]
+        fn check(text: &str, expected: &[(Option<&str>, &str)]) {
+            let found = text.parse::<RuleList<TablePattern>>().unwrap();
+            let expected = expected.iter().map(|(database, pattern)| RuleArg {
+                database: database.map(|name| name.parse().unwrap()),
+                rule: pattern.parse().unwrap(),
+            });
+            assert_eq!(found, RuleList(expected.collect()), "{text}");
+        }
+        check("a", &[(None, "a")]);
+        check("a,shop=b", &[(None, "a"), (Some("shop"), "b")]);
+        check("\"a,b\"", &[(None, "\"a,b\"")]);
+        check("\"a=b\"", &[(None, "\"a=b\"")]);
+        check("shop=\"a=b,c\",d", &[(Some("shop"), "\"a=b,c\""), (None, "d")]);
+        check("s.\"a,\"\",b\",c", &[(None, "s.\"a,\"\",b\""), (None, "c")]);
+        check("we\"ird,c", &[(None, "we\"ird"), (None, "c")]);
+        let masks = "\"a,b\".\"c=d\"=hash,shop=e.f".parse::<RuleList<ColumnMask>>().unwrap();
+        let masks: Vec<_> = masks.0.into_iter().map(|mask| (mask.database, mask.rule)).collect();
+        let expected = [
+            (None, "\"a,b\".\"c=d\"=hash".parse().unwrap()),
+            (Some("shop".parse().unwrap()), "e.f".parse().unwrap()),
+        ];
+        assert_eq!(masks, expected);
+        for invalid in ["", "a,", ",a", "a,,b"] {
+            assert!(invalid.parse::<RuleList<TablePattern>>().is_err(), "{invalid}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use clap::builder::BoolishValueParser;
 use trunkline_sql::visibility::{ColumnMask, TablePattern, UnmatchedRule};
 use trunkline_sql::{Database, DatabaseName, Databases, VisibilityRules};
 
-use crate::config::RuleArg;
+use crate::config::{RuleArg, RuleList};
 
 /// The flags of rules.
 #[derive(Args)]
@@ -16,15 +16,15 @@ pub(super) struct RuleArgs {
     ///
     /// A pattern of names: `*` matches any characters, `?` one, and case is ignored. In PostgreSQL, also of schemas and
     /// names: sales.*. With NAME=, only for this database. The flag is repeatable, or has several patterns, separated by
-    /// commas. Hidden tables do not exist for clients, also in SQL. Rules of the configuration file apply, too.
+    /// commas. A name with a comma, a dot or = is in double quotes, as in SQL. Hidden tables do not exist for clients,
+    /// also in SQL. Rules of the configuration file apply, too.
     #[arg(
         long,
         value_name = "[NAME=]PATTERN",
         env = "TRUNKLINE_ALLOW_TABLE",
-        value_delimiter = ',',
-        value_parser = str::parse::<RuleArg<TablePattern>>
+        value_parser = str::parse::<RuleList<TablePattern>>
     )]
-    allow_table: Vec<RuleArg<TablePattern>>,
+    allow_table: Vec<RuleList<TablePattern>>,
     /// Tables that are hidden from clients
     ///
     /// Takes precedence over --allow-table, and has the same form.
@@ -32,23 +32,22 @@ pub(super) struct RuleArgs {
         long,
         value_name = "[NAME=]PATTERN",
         env = "TRUNKLINE_DENY_TABLE",
-        value_delimiter = ',',
-        value_parser = str::parse::<RuleArg<TablePattern>>
+        value_parser = str::parse::<RuleList<TablePattern>>
     )]
-    deny_table: Vec<RuleArg<TablePattern>>,
+    deny_table: Vec<RuleList<TablePattern>>,
     /// Column whose values are masked: null, hash or last4
     ///
-    /// TABLE.COLUMN, of which both can be patterns, and a mask. `null`, the default, replaces values by NULL; `hash` by a
-    /// hash with a secret key, which is the same for equal values; `last4` keeps the last four characters. SQL cannot read the
-    /// column. The key of hashes is new at each start, unless the configuration file sets `mask_key`.
+    /// TABLE.COLUMN, of which both can be patterns, or names in double quotes, and a mask. `null`, the default, replaces
+    /// values by NULL; `hash` by a hash with a secret key, which is the same for equal values; `last4` keeps the last four
+    /// characters. SQL cannot read the column. The key of hashes is new at each start, unless the configuration file sets
+    /// `mask_key`.
     #[arg(
         long,
         value_name = "[NAME=]COLUMN[=MASK]",
         env = "TRUNKLINE_MASK",
-        value_delimiter = ',',
-        value_parser = str::parse::<RuleArg<ColumnMask>>
+        value_parser = str::parse::<RuleList<ColumnMask>>
     )]
-    mask: Vec<RuleArg<ColumnMask>>,
+    mask: Vec<RuleList<ColumnMask>>,
     /// Permit rules for tables and columns that do not exist
     ///
     /// By default, such a rule prevents the start, and calls are refused if the table or column disappears later, since it
@@ -64,17 +63,14 @@ impl RuleArgs {
         database: &DatabaseName,
         configured: VisibilityRules,
     ) -> VisibilityRules {
-        let concerns = |name: &Option<DatabaseName>| {
-            name.as_ref().is_none_or(|name| name.as_str().eq_ignore_ascii_case(database.as_str()))
-        };
         let mut rules = configured;
-        for RuleArg { rule, .. } in self.allow_table.iter().filter(|arg| concerns(&arg.database)) {
+        for rule in rules_for(database, &self.allow_table) {
             rules = rules.allow(rule.clone());
         }
-        for RuleArg { rule, .. } in self.deny_table.iter().filter(|arg| concerns(&arg.database)) {
+        for rule in rules_for(database, &self.deny_table) {
             rules = rules.deny(rule.clone());
         }
-        for RuleArg { rule, .. } in self.mask.iter().filter(|arg| concerns(&arg.database)) {
+        for rule in rules_for(database, &self.mask) {
             rules = rules.mask(rule.clone());
         }
         if self.allow_unmatched_rules { rules.allow_unmatched() } else { rules }
@@ -82,15 +78,31 @@ impl RuleArgs {
 
     /// Refuses a rule for a database that is not served.
     pub(super) fn check(&self, databases: &Databases) -> anyhow::Result<()> {
-        let tables = self.allow_table.iter().chain(&self.deny_table).map(|arg| &arg.database);
-        let named = tables.chain(self.mask.iter().map(|arg| &arg.database)).flatten();
-        for name in named {
+        let tables = databases_of(&self.allow_table).chain(databases_of(&self.deny_table));
+        for name in tables.chain(databases_of(&self.mask)) {
             databases.get(Some(name.as_str())).with_context(|| {
                 format!("`{name}` in --allow-table, --deny-table or --mask is not the name of a database")
             })?;
         }
         Ok(())
     }
+}
+
+/// The rules of flags that apply to a database.
+fn rules_for<'r, T>(
+    database: &DatabaseName,
+    lists: &'r [RuleList<T>],
+) -> impl Iterator<Item = &'r T> {
+    let concerns = |arg: &&RuleArg<T>| {
+        let is_this = |name: &DatabaseName| name.as_str().eq_ignore_ascii_case(database.as_str());
+        arg.database.as_ref().is_none_or(is_this)
+    };
+    lists.iter().flat_map(|list| &list.0).filter(concerns).map(|arg| &arg.rule)
+}
+
+/// The databases that rules of flags name.
+fn databases_of<T>(lists: &[RuleList<T>]) -> impl Iterator<Item = &DatabaseName> {
+    lists.iter().flat_map(|list| &list.0).filter_map(|arg| arg.database.as_ref())
 }
 
 /// Refuses rules for names that do not exist, and logs patterns that match nothing.

@@ -193,6 +193,41 @@ fn flags_apply_to_one_database_or_to_all() {
     }
 }
 
+/// Names with characters that separate the parts of a rule.
+#[test]
+fn names_in_rules_can_be_in_quotes() {
+    const TABLES: &str = "\
+        CREATE TABLE \"a=b,c\" (\"d,e=f\" TEXT, g TEXT);
+        CREATE TABLE \"h.i\" (j TEXT);";
+    let flags = [
+        "--deny-table",
+        "shop=\"h.i\",\"secret_pay\"",
+        "--mask",
+        "\"a=b,c\".\"d,e=f\"=hash,shop=\"a=b,c\".g",
+    ];
+    let config = "[databases.shop]\nurl = 'shop.db'\ndeny_tables = ['\"h.i\"', 'secret_pay']\n\
+        mask = ['\"a=b,c\".\"d,e=f\"=hash', { column = '\"a=b,c\".g' }]\n";
+    for (flags, config) in [(&flags[..], ""), (&[], config)] {
+        let folder = folder(config);
+        let connection = rusqlite::Connection::open(folder.path().join("shop.db")).unwrap();
+        connection.execute_batch(TABLES).unwrap();
+        let database: &[&str] = if config.is_empty() { &["--db", "shop=shop.db"] } else { &[] };
+        let server = serve(folder.path(), &[database, flags].concat());
+        for (sql, expected) in [
+            ("SELECT count(*) FROM \"a=b,c\"", "ok"),
+            ("SELECT \"d,e=f\" FROM \"a=b,c\"", "masked"),
+            ("SELECT g FROM \"a=b,c\"", "masked"),
+            ("SELECT count(*) FROM \"h.i\"", "sql"),
+            ("SELECT count(*) FROM secret_pay", "sql"),
+            ("SELECT name FROM item", "ok"),
+        ] {
+            let reply = server.call("db.execute_raw_query", &json!({ "query": sql }));
+            let kind = reply.pointer("/error/data/kind").and_then(Value::as_str);
+            assert_eq!(kind.unwrap_or("ok"), expected, "{config} {sql}: {reply}");
+        }
+    }
+}
+
 #[test]
 fn the_tools_of_a_child_process_are_restricted() {
     let folder = folder("");

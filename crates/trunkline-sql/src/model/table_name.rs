@@ -76,18 +76,19 @@ pub(crate) fn bare(listed: &str) -> String {
     last.unwrap_or_else(|| listed.to_owned())
 }
 
-/// Splits a name at the last dot outside of double quotes.
-pub(crate) fn split_last(name: &str) -> Option<(&str, &str)> {
-    if !name.matches('"').count().is_multiple_of(2) {
-        return name.rsplit_once('.');
+/// Splits a text at the last separator, which is ASCII, outside of double quotes. If a quote is not closed, all are
+/// ordinary characters.
+pub(crate) fn split_last(text: &str, separator: char) -> Option<(&str, &str)> {
+    if !text.matches('"').count().is_multiple_of(2) {
+        return text.rsplit_once(separator);
     }
     let mut is_quoted = false;
-    let dots = name.char_indices().filter(|(_, character)| {
+    let separators = text.char_indices().filter(|(_, character)| {
         is_quoted ^= *character == '"';
-        *character == '.' && !is_quoted
+        *character == separator && !is_quoted
     });
-    let (dot, _) = dots.last()?;
-    Some((&name[..dot], &name[dot + 1..]))
+    let (place, _) = separators.last()?;
+    Some((&text[..place], &text[place + 1..]))
 }
 
 /// The parts of a name with dots between. `None` if one is empty, or a quote is in the wrong place.
@@ -221,8 +222,9 @@ mod tests {
             ("a", None),
             ("a.", Some(("a", ""))),
             (r#"we"ird.b"#, Some((r#"we"ird"#, "b"))),
+            (r#""a=b".c"#, Some((r#""a=b""#, "c"))),
         ] {
-            assert_eq!(split_last(text), expected, "{text}");
+            assert_eq!(split_last(text, '.'), expected, "{text}");
         }
     }
 }

@@ -135,7 +135,9 @@ pub enum VisibilityError {
     #[error("expected TABLE.COLUMN, as in customer.email")]
     Column,
     /// The mask is unknown.
-    #[error("unknown mask `{0}`; use null, hash or last4")]
+    #[error(
+        "unknown mask `{0}`; use null, hash or last4, and double quotes around a name with `=`"
+    )]
     Mask(String),
 }
 
@@ -148,12 +150,11 @@ impl TablePattern {
     }
 
     fn matches_listed(&self, schema: Option<&str>, table: &str) -> bool {
-        match schema {
-            Some(_) => [None, schema]
+        // In SQLite, the listed name is the name itself, without quotes.
+        (schema.is_none() && self.is_match(table))
+            || [None, schema]
                 .into_iter()
-                .any(|schema| self.is_match(&table_name::listed(schema, table))),
-            None => self.is_match(table),
-        }
+                .any(|schema| self.is_match(&table_name::listed(schema, table)))
     }
 
     fn is_match(&self, name: &str) -> bool {
@@ -252,7 +253,7 @@ impl FromStr for Mask {
 }
 
 /// The mask of a column: `customer.email`, or `customer.email=hash`. The table and the column can be patterns, as in
-/// [`TablePattern`].
+/// [`TablePattern`]. A name with `=` is in double quotes: `"a=b".email`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnMask {
     pub(super) table: TablePattern,
@@ -268,7 +269,7 @@ impl ColumnMask {
     ///
     /// [`VisibilityError::Column`] if the table or the column is missing.
     pub fn new(column: &str, mask: Mask) -> Result<Self, VisibilityError> {
-        let (table, column) = table_name::split_last(column).ok_or(VisibilityError::Column)?;
+        let (table, column) = table_name::split_last(column, '.').ok_or(VisibilityError::Column)?;
         let column = table_name::bare(column);
         if table.is_empty() || column.is_empty() {
             return Err(VisibilityError::Column);
@@ -281,7 +282,7 @@ impl FromStr for ColumnMask {
     type Err = VisibilityError;
 
     fn from_str(text: &str) -> Result<Self, VisibilityError> {
-        match text.split_once('=') {
+        match table_name::split_last(text, '=') {
             Some((column, mask)) => Self::new(column, mask.parse()?),
             None => Self::new(text, Mask::Null),
         }
@@ -426,6 +427,11 @@ mod tests {
             visible(&[], &[denied], (Some("sales"), "orders"), false);
         }
         visible(&["sales.orders"], &[], (None, "sales.orders"), true);
+        visible(&["\"sales.orders\""], &[], (None, "sales.orders"), true);
+        visible(&["\"sales.orders\""], &[], (None, "orders"), false);
+        visible(&[], &["\"sales.orders\""], (None, "sales.orders"), false);
+        visible(&[], &["\"a=b,c\""], (None, "a=b,c"), false);
+        visible(&["s.\"a=b,c\""], &[], (Some("s"), "a=b,c"), true);
         for denied in ["sales.orders", "\"sales.orders\"", "public.sales.orders"] {
             visible(&[], &[denied], (Some("public"), "sales.orders"), false);
         }
@@ -453,7 +459,17 @@ mod tests {
         mask("t.c=last4", "null", "null");
         mask("t.c=hash", "\"ada\"", "\"cIpyfSR1NX6qzE-IyA1-7A\"");
         mask("x.c=hash", "\"ada\"", "\"ada\"");
-        for text in ["c", "t.", ".c", "t.c=x", "", "\"t.c\""] {
+        mask("\"t\".\"c\"=last4", "\"ada@example.org\"", "\"****.org\"");
+        for (text, table, column) in [
+            ("\"a=b\".c=hash", "a=b", "c"),
+            ("\"a=b\".c", "a=b", "c"),
+            ("a.\"c,=d\"=last4", "a", "c,=d"),
+            ("\"a.b\".\"c\"\"=d\"", "a.b", "c\"=d"),
+        ] {
+            let rules = VisibilityRules::default().mask(text.parse().unwrap());
+            assert!(rules.mask_of(None, table, column).is_some(), "{text}");
+        }
+        for text in ["c", "t.", ".c", "t.c=x", "a=b.c", "\"a=b\"", "", "\"t.c\""] {
             assert!(text.parse::<ColumnMask>().is_err(), "{text}");
         }
         let rules = ["t.c=last4", "t.*=hash", "*.c=hash"].iter();
