@@ -257,6 +257,10 @@ fn files_of_other_programs() {
         ("t.csv", b"a,b\n1,say \"hi\"\n2,5' 6\"\n", &[], (0, "1=say \"hi\" 2=5' 6\"", "")),
         ("t.csv", b"a,b\n1,=\"001\"\n2,\"=\"\"001\"\"\"\n", &[], (0, "1=001 2==\"001\"", "")),
         ("t.csv", b"a,b\n1,\"x\n2,y\n3,z\n", &[], (3, "2=y 3=z", "is not closed; the following")),
+        // Carriage returns.
+        ("t.csv", b"a,b\r1,\"x\ry\"\r\r2,z\r", &[], (0, "1=x\ry 2=z", "inserted 2")),
+        ("t.csv", b"a,b\n1,x\ry\n2,z\n", &[], (0, "1=x\ry 2=z", "inserted 2")),
+        ("t.csv", b"a,b\r\n1,x\ry\r\n2,z\r\n", &[], (0, "1=x\ry 2=z", "inserted 2")),
         // Byte order marks, empty lines, and rows of other lengths.
         ("t.csv", b"\xef\xbb\xbfa,b\r\n1,x\r\n\r\n\r\n", &[], (0, "1=x", "")),
         ("t.ndjson", b"\xef\xbb\xbf{\"a\":1,\"b\":\"x\"}\n\n\n", &[], (0, "1=x", "")),

@@ -297,7 +297,53 @@ mod tests {
         fails(Csv, "", "has no header");
         fails(Csv, "a,a\n", "duplicate column");
         fails(Csv, "a,\n", "empty column name");
-        fails(Csv, "a,b\r1,2\r", "end with carriage returns");
+    }
+
+    /// The end of the header is that of all lines.
+    #[test]
+    fn csv_files_with_other_line_ends() {
+        use ExportFormat::Csv;
+        for (text, expected) in [
+            ("a,b\r1,2\r3,4\r", &[r#"2: {"a":"1","b":"2"}"#, r#"3: {"a":"3","b":"4"}"#][..]),
+            ("a,b\r1,2", &[r#"2: {"a":"1","b":"2"}"#]),
+            ("a,b\r", &[]),
+            (
+                "\u{feff}\"a\",b\r1,\r\r\"\",y\r\r",
+                &[r#"2: {"a":"1","b":null}"#, r#"4: {"a":"","b":"y"}"#],
+            ),
+            ("a;b\r1;2,5\r", &[r#"2: {"a":"1","b":"2,5"}"#]),
+            ("sep=;\ra;b\r1;2\r", &[r#"3: {"a":"1","b":"2"}"#]),
+            ("\r\ra\r1\r", &[r#"4: {"a":"1"}"#]),
+            // Line ends in quotes are kept.
+            (
+                "a,b\r\"x\ry\",\"\n\"\r\"\r\n\",z\r",
+                &[r#"2: {"a":"x\ry","b":"\n"}"#, r#"5: {"a":"\r\n","b":"z"}"#],
+            ),
+            ("\"a\rb\",c\r1,2\r", &[r#"3: {"a\rb":"1","c":"2"}"#]),
+            // A mixture, and line ends that a program has written twice.
+            (
+                "a,b\r1,2\n3,4\r\n5,6\r",
+                &[r#"2: {"a":"1","b":"2"}"#, r#"3: {"a":"3","b":"4"}"#, r#"4: {"a":"5","b":"6"}"#],
+            ),
+            ("a,b\r\r\n1,2\r\r\n", &[r#"3: {"a":"1","b":"2"}"#]),
+            // Records that are not valid.
+            ("a,b\r1\r2,3\r", &["2: expected 2 fields, found 1", r#"3: {"a":"2","b":"3"}"#]),
+            (
+                "a,b\r1,\"x\r2,y\r",
+                &[
+                    "2: a quoted field is not closed; the following lines are read as records",
+                    r#"3: {"a":"2","b":"y"}"#,
+                ],
+            ),
+            // In other files, a carriage return is a character.
+            ("a,b\nx\ry,\"\r\"\n", &[r#"2: {"a":"x\ry","b":"\r"}"#]),
+            ("a,b\r\nx\ry,\"\r\"\r\n", &[r#"2: {"a":"x\ry","b":"\r"}"#]),
+            ("\r\n\r\na,b\r\n1,x\ry\r\n", &[r#"4: {"a":"1","b":"x\ry"}"#]),
+            ("\"a\rb\"\n1\n", &[r#"2: {"a\rb":"1"}"#]),
+            ("a,b\n1,2\r", &[r#"2: {"a":"1","b":"2\r"}"#]),
+        ] {
+            check(Csv, text, expected);
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use trunkline_sql::transfer::csv_field;
 
 use super::fields::{Field, FieldParser, Problem};
-use super::input::Line;
+use super::input::{Line, LineEnd};
 use super::{Item, MAX_RECORD, RecordReader, invalid, record, too_long};
 
 /// Maximum number of bytes that are read again after quotes that are not closed.
@@ -25,7 +25,14 @@ impl<R: BufRead> RecordReader<R> {
         let named = self.named_delimiter()?;
         let given = self.options.delimiter;
         self.delimiter = given.or(named).unwrap_or(b',');
+        // Programs of older Macintosh computers end lines with carriage returns. In other files, they are characters.
+        self.input.line_end = LineEnd::CarriageReturn;
         let Some((_, fields)) = self.fields()? else { bail!("the CSV file has no header") };
+        if !self.text.ends_with(b"\r") {
+            let lines = |line_end: LineEnd| line_end.lines(&self.text).count() as u64;
+            self.input.line -= lines(LineEnd::CarriageReturn) - lines(LineEnd::LineFeed);
+            self.input.line_end = LineEnd::LineFeed;
+        }
         let mut fields = match fields {
             Ok(fields) => fields,
             Err(problem) => bail!("invalid header of the CSV file: {}", problem.reason),
@@ -42,11 +49,6 @@ impl<R: BufRead> RecordReader<R> {
         for Field { text: name, is_quoted } in &fields {
             if name.is_empty() && !is_quoted {
                 bail!("empty column name in the header of the CSV file");
-            }
-            if name.contains('\r') && !is_quoted {
-                bail!(
-                    "the lines of the CSV file end with carriage returns; convert it: tr '\\r' '\\n'"
-                );
             }
             if !known.insert(name) {
                 bail!("duplicate column `{}` in the header of the CSV file", name.escape_debug());
@@ -69,7 +71,7 @@ impl<R: BufRead> RecordReader<R> {
         let sample = self.input.sample(7, 7)?;
         let (delimiter, length) = match sample {
             [_, _, _, _, delimiter, b'\r', b'\n'] => (*delimiter, 7),
-            [_, _, _, _, delimiter, b'\n', ..] => (*delimiter, 6),
+            [_, _, _, _, delimiter, b'\r' | b'\n', ..] => (*delimiter, 6),
             _ => return Ok(None),
         };
         if !delimiter.is_ascii() || matches!(delimiter, b'"' | b'\r' | b'\n') {
@@ -83,7 +85,8 @@ impl<R: BufRead> RecordReader<R> {
     fn detected(&self, fields: &[Field]) -> Option<(u8, Vec<Field>)> {
         let [Field { is_quoted: false, .. }] = fields else { return None };
         let parse = |delimiter: u8| {
-            let fields = FieldParser::parse(&self.text, delimiter, self.options.encoding);
+            let (encoding, line_end) = (self.options.encoding, self.input.line_end);
+            let fields = FieldParser::parse(&self.text, delimiter, encoding, line_end);
             fields.ok().filter(|fields| fields.len() > 1).map(|fields| (delimiter, fields))
         };
         OTHER_DELIMITERS.into_iter().filter_map(parse).max_by_key(|(_, fields)| fields.len())
@@ -119,7 +122,7 @@ impl<R: BufRead> RecordReader<R> {
         loop {
             self.text.clear();
             let line = self.input.line + 1;
-            let mut parser = FieldParser::new(self.delimiter, self.options.encoding);
+            let mut parser = self.parser();
             let mut first_line = 0;
             let is_closed = loop {
                 let before = self.text.len();
@@ -172,21 +175,25 @@ impl<R: BufRead> RecordReader<R> {
             if let Err(problem) = &mut fields {
                 problem.reason.push_str("; the following lines are read as records");
             }
-        } else if !rest.ends_with(b"\n") {
+        } else if self.input.line_end.split(rest).1.is_empty() {
             self.input.skip_line()?;
         }
         Ok((line, fields))
+    }
+
+    fn parser(&self) -> FieldParser {
+        FieldParser::new(self.delimiter, self.options.encoding, self.input.line_end)
     }
 
     /// Whether nearly all of the first lines are records. With one column, any text would be.
     fn are_records(&self, text: &[u8]) -> bool {
         const EXAMINED: usize = 100;
         let is_record = |line: &&[u8]| {
-            let mut parser = FieldParser::new(self.delimiter, self.options.encoding);
+            let mut parser = self.parser();
             let is_open = parser.line(line);
             !is_open && parser.finish().is_ok_and(|fields| fields.len() == self.header.len())
         };
-        let lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_blank(line));
+        let lines = self.input.line_end.lines(text).filter(|line| !is_blank(line));
         let lines: Vec<&[u8]> = lines.take(EXAMINED).collect();
         let records = lines.iter().filter(|line| is_record(line)).count();
         self.header.len() > 1 && records > 0 && records * 10 >= lines.len() * 9

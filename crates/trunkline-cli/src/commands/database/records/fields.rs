@@ -1,8 +1,10 @@
 //! The fields of a record of CSV (RFC 4180). As for Python, SQLite and spreadsheets, a quote within a field without
-//! quotes is a character like others, and so is text after a field in quotes. The crate `csv` does not distinguish an empty field, which is NULL, from an empty
-//! text in quotes, and does not limit the size of a record whose quote is not closed.
+//! quotes is a character like others, and so is text after a field in quotes. The crate `csv` does not distinguish an
+//! empty field, which is NULL, from an empty text in quotes, and does not limit the size of a record whose quote is not
+//! closed.
 
 use super::encoding::Encoding;
+use super::input::LineEnd;
 
 /// Maximum number of fields of a record: the most columns of a table in PostgreSQL. SQLite has fewer.
 const MAX_FIELDS: usize = 1_600;
@@ -25,6 +27,7 @@ pub(super) struct Problem {
 pub(super) struct FieldParser {
     delimiter: u8,
     encoding: Encoding,
+    line_end: LineEnd,
     state: State,
     /// The bytes of the current field, and whether it is in quotes.
     bytes: Vec<u8>,
@@ -46,10 +49,11 @@ enum State {
 }
 
 impl FieldParser {
-    pub(super) fn new(delimiter: u8, encoding: Encoding) -> Self {
+    pub(super) fn new(delimiter: u8, encoding: Encoding, line_end: LineEnd) -> Self {
         Self {
             delimiter,
             encoding,
+            line_end,
             state: State::Start,
             bytes: Vec::new(),
             is_quoted: false,
@@ -64,9 +68,10 @@ impl FieldParser {
         record: &[u8],
         delimiter: u8,
         encoding: Encoding,
+        line_end: LineEnd,
     ) -> Result<Vec<Field>, Problem> {
-        let mut parser = Self::new(delimiter, encoding);
-        for line in record.split_inclusive(|byte| *byte == b'\n') {
+        let mut parser = Self::new(delimiter, encoding, line_end);
+        for line in line_end.lines(record) {
             parser.line(line);
         }
         parser.finish()
@@ -74,11 +79,7 @@ impl FieldParser {
 
     /// Parses a line. Returns whether a field in quotes continues in the next one.
     pub(super) fn line(&mut self, line: &[u8]) -> bool {
-        let end = match line {
-            [rest @ .., b'\r', b'\n'] | [rest @ .., b'\n'] => rest.len(),
-            line => line.len(),
-        };
-        let (mut rest, line_break) = line.split_at(end);
+        let (mut rest, line_break) = self.line_end.split(line);
         loop {
             match self.state {
                 State::Start => {
@@ -173,12 +174,13 @@ impl FieldParser {
 
 #[cfg(test)]
 mod tests {
-    use super::{Encoding, FieldParser};
+    use super::{Encoding, FieldParser, LineEnd};
 
     /// Fields in quotes are shown in angle brackets.
     #[track_caller]
     fn check(record: &str, expected: Result<&[&str], &str>) {
-        let found = FieldParser::parse(record.as_bytes(), b',', Encoding::Utf8);
+        let (delimiter, line_end) = (b',', LineEnd::LineFeed);
+        let found = FieldParser::parse(record.as_bytes(), delimiter, Encoding::Utf8, line_end);
         let found = found.map_err(|problem| problem.reason).map(|fields| {
             let show = |field: super::Field| match field.is_quoted {
                 true => format!("<{}>", field.text),
@@ -208,6 +210,7 @@ mod tests {
         check("say \"\"hi\"\",1\n", Ok(&["say \"\"hi\"\"", "1"]));
         check("\"a \"\"b\"\"\",\"\"\n", Ok(&["<a \"b\">", "<>"]));
         check("\"x\r\ny\",1\r\n", Ok(&["<x\r\ny>", "1"]));
+        check("\"x\ry\",1\rz\r\n", Ok(&["<x\ry>", "1\rz"]));
         check("\"x\ny\",1", Ok(&["<x\ny>", "1"]));
         check(",,\n", Ok(&["", "", ""]));
         check("=\"001\",=\"\",=1+1\n", Ok(&["<001>", "<>", "=1+1"]));

@@ -14,10 +14,56 @@ pub(super) struct Input<R> {
     returned: Vec<u8>,
     /// The number of returned bytes that are read again already.
     read_again: usize,
+    pub(super) line_end: LineEnd,
     /// Number of bytes so far.
     pub(super) offset: u64,
     /// Number of line breaks so far.
     pub(super) line: u64,
+}
+
+/// The characters that end lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineEnd {
+    /// A line feed, after which a carriage return is ignored.
+    LineFeed,
+    /// A carriage return, a line feed, or both.
+    CarriageReturn,
+}
+
+impl LineEnd {
+    /// The length of the line at the beginning of bytes, and whether its end is among them.
+    fn length(self, mut bytes: &[u8]) -> anyhow::Result<(usize, bool)> {
+        let all = bytes;
+        if self == Self::LineFeed {
+            // Faster than an iterator.
+            let length = bytes.skip_until(b'\n')?;
+            return Ok((length, all[..length].ends_with(b"\n")));
+        }
+        let Some(end) = all.iter().position(|byte| matches!(byte, b'\r' | b'\n')) else {
+            return Ok((all.len(), false));
+        };
+        Ok((end + if all[end..].starts_with(b"\r\n") { 2 } else { 1 }, true))
+    }
+
+    /// The lines of a text, with their ends.
+    pub(super) fn lines(self, mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
+        std::iter::from_fn(move || {
+            let (length, _) = self.length(text).ok()?;
+            let line;
+            (line, text) = text.split_at(length);
+            (length > 0).then_some(line)
+        })
+    }
+
+    /// The text of a line, and its end.
+    pub(super) fn split(self, line: &[u8]) -> (&[u8], &[u8]) {
+        let length = match line {
+            [rest @ .., b'\r', b'\n'] | [rest @ .., b'\n'] => rest.len(),
+            [rest @ .., b'\r'] if self == Self::CarriageReturn => rest.len(),
+            line => line.len(),
+        };
+        line.split_at(length)
+    }
 }
 
 /// The outcome of reading a line.
@@ -32,7 +78,8 @@ pub(super) enum Line {
 
 impl<R: BufRead> Input<R> {
     pub(super) fn new(inner: R) -> Self {
-        Self { inner, returned: Vec::new(), read_again: 0, offset: 0, line: 0 }
+        let line_end = LineEnd::LineFeed;
+        Self { inner, returned: Vec::new(), read_again: 0, line_end, offset: 0, line: 0 }
     }
 
     /// The next bytes. Empty at the end of the file.
@@ -72,8 +119,9 @@ impl<R: BufRead> Input<R> {
     pub(super) fn line(&mut self, text: &mut Vec<u8>, max: usize) -> anyhow::Result<Line> {
         let before = text.len();
         loop {
+            let line_end = self.line_end;
             let available = self.available()?;
-            let (length, has_end) = line_length(available)?;
+            let (length, has_end) = line_end.length(available)?;
             if length == 0 {
                 return Ok(if text.len() > before { Line::Complete } else { Line::Missing });
             }
@@ -83,17 +131,35 @@ impl<R: BufRead> Input<R> {
             text.extend_from_slice(&available[..length]);
             self.consume(length, u64::from(has_end));
             if has_end {
+                if text.ends_with(b"\r") && self.skip_line_feed()? {
+                    text.push(b'\n');
+                }
                 return Ok(Line::Complete);
             }
         }
+    }
+
+    /// Consumes a line feed after a carriage return, both of which are one end of a line. Returns whether there is one.
+    fn skip_line_feed(&mut self) -> anyhow::Result<bool> {
+        let is_line_feed = self.peek()? == Some(b'\n');
+        if is_line_feed {
+            self.consume(1, 0);
+        }
+        Ok(is_line_feed)
     }
 
     /// Consumes the rest of a line that is too long.
     pub(super) fn skip_line(&mut self) -> anyhow::Result<()> {
         let start = self.offset;
         loop {
-            let (length, has_end) = line_length(self.available()?)?;
+            let line_end = self.line_end;
+            let available = self.available()?;
+            let (length, has_end) = line_end.length(available)?;
+            let is_return = has_end && available[..length].ends_with(b"\r");
             self.consume(length, u64::from(has_end));
+            if is_return {
+                self.skip_line_feed()?;
+            }
             if has_end || length == 0 {
                 return Ok(());
             }
@@ -115,7 +181,9 @@ impl<R: BufRead> Input<R> {
     /// Returns the last bytes that were read.
     pub(super) fn unread(&mut self, mut bytes: Vec<u8>) {
         self.offset -= bytes.len() as u64;
-        self.line -= bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let line_end = self.line_end;
+        let has_end = |line: &&[u8]| !line_end.split(line).1.is_empty();
+        self.line -= line_end.lines(&bytes).filter(has_end).count() as u64;
         bytes.extend_from_slice(&self.returned[self.read_again..]);
         (self.returned, self.read_again) = (bytes, 0);
     }
@@ -135,14 +203,6 @@ impl<R: BufRead> Input<R> {
         let sample = &self.returned[self.read_again..];
         Ok(&sample[..sample.len().min(max)])
     }
-}
-
-/// The length of the line at the beginning of bytes, and whether its end is among them.
-fn line_length(mut bytes: &[u8]) -> anyhow::Result<(usize, bool)> {
-    let all = bytes;
-    // Faster than an iterator.
-    let length = bytes.skip_until(b'\n')?;
-    Ok((length, all[..length].ends_with(b"\n")))
 }
 
 impl<R: BufRead + Seek> Input<R> {
