@@ -33,6 +33,16 @@ pub(super) fn object<'de, D: Deserializer<'de>>(
     optional_object(deserializer)?.ok_or_else(|| D::Error::custom("expected an object"))
 }
 
+/// Reads an object of values that keep their text, or its JSON text. For `#[serde(deserialize_with = …)]`.
+pub(super) fn record<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Map<String, Json>, D::Error> {
+    match exact_json::read_values(deserializer)? {
+        Json::Object(object) => Ok(object),
+        _ => Err(D::Error::custom("expected an object")),
+    }
+}
+
 /// Reads an optional object, or its JSON text. For `#[serde(default, deserialize_with = …)]`.
 pub(super) fn optional_object<'de, D: Deserializer<'de>>(
     deserializer: D,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::arguments;
+use super::exact_json;
 use super::rowset::{RowNumber, Rowset};
 
 /// Adds records to a table, all or none.
@@ -78,15 +79,13 @@ pub enum Records {
 
 impl<'de> Deserialize<'de> for Records {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let record = |json| match json {
+        let record = |json: &Json| match exact_json::member(json).into_owned() {
             Json::Object(record) => Some(record),
             _ => None,
         };
-        let records = match arguments::structured(deserializer)? {
-            Json::Array(list) => {
-                list.into_iter().map(record).collect::<Option<_>>().map(Self::Several)
-            }
-            json => record(json).map(Self::One),
+        let records = match exact_json::read_values(deserializer)? {
+            Json::Array(list) => list.iter().map(record).collect::<Option<_>>().map(Self::Several),
+            json => record(&json).map(Self::One),
         };
         records.ok_or_else(|| {
             let expected = "expected an object of values by column name, or a list of such objects";
@@ -147,7 +146,7 @@ pub struct UpdateRecord {
     pub filters: Map<String, Json>,
     /// The new values by column name; at least one. Values are null, booleans (stored as 0 and 1), numbers,
     /// strings, or {"$blob": base64}.
-    #[serde(deserialize_with = "arguments::object")]
+    #[serde(deserialize_with = "arguments::record")]
     #[schemars(schema_with = "arguments::changes", description = "New values: {column: value}")]
     pub data: Map<String, Json>,
     /// Whether empty filters match every row. Default false.

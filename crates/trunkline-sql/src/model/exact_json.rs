@@ -22,6 +22,18 @@ impl<'de> Deserialize<'de> for ExactJson {
     }
 }
 
+/// Reads a list or an object of values without duplicate keys, at any depth. The values [keep their text](kept). A
+/// string that begins like an object or array is read as JSON text.
+pub(super) fn read_values<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    let values = |text: &str| parse(text).and_then(|_| parse_values(text));
+    match parse_values(raw.get()).map_err(D::Error::custom)? {
+        Json::String(text) if text.trim_start().starts_with(['{', '[']) => values(&text)
+            .map_err(|error| D::Error::custom(format!("invalid JSON in a string: {error}"))),
+        _ => values(raw.get()).map_err(D::Error::custom),
+    }
+}
+
 /// Reads a value without duplicate keys and without loss of digits.
 pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
@@ -34,17 +46,25 @@ pub(crate) fn parse(text: &str) -> serde_json::Result<Json> {
 }
 
 /// Parses the JSON text of an [`ImportRecord`](super::import::ImportRecord) without duplicate keys and without loss of
-/// digits. Members that are objects, lists or numbers such as 1.50 keep their text, which PostgreSQL stores in columns
-/// of type `json`.
+/// digits. Members that are objects, lists or numbers such as 1.50 keep their text, which is stored in columns of
+/// documents and texts.
 ///
 /// # Errors
 ///
 /// The text is not valid JSON.
 pub fn read_json(text: &[u8]) -> serde_json::Result<Json> {
-    let text = std::str::from_utf8(text).map_err(serde_json::Error::custom)?;
-    match text.trim_start().starts_with('{') {
-        true => Ok(Json::Object(serde_json::from_str::<Members>(text)?.0)),
-        false => parse(text),
+    parse_values(std::str::from_utf8(text).map_err(serde_json::Error::custom)?)
+}
+
+/// Parses a list or an object whose values [keep their text](kept), or a scalar.
+fn parse_values(text: &str) -> serde_json::Result<Json> {
+    match text.trim_start().bytes().next() {
+        Some(b'{') => Ok(Json::Object(serde_json::from_str::<Members>(text)?.0)),
+        Some(b'[') => serde_json::from_str::<Vec<&RawValue>>(text)?
+            .into_iter()
+            .map(|one| kept(one.get()))
+            .collect(),
+        _ => parse(text),
     }
 }
 
@@ -69,13 +89,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
         let mut members = Map::new();
         while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
-            let value = value.get();
-            // The last zeros of a number are digits of a document.
-            let has_zeros = value.ends_with('0') && value.contains('.') && !value.starts_with('"');
-            let value = match value.starts_with(['{', '[']) || has_zeros {
-                true => raw(value),
-                false => parse(value).map_err(A::Error::custom)?,
-            };
+            let value = kept(value.get()).map_err(A::Error::custom)?;
             if name == KEY {
                 return Err(A::Error::custom("the key \"\\u0000json\" is not allowed"));
             }
@@ -88,16 +102,28 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-/// A member that [`read_json`] has kept as text, parsed. A text that cannot be parsed, such as that of an object with
-/// duplicate keys, is a string.
-pub(crate) fn member(json: &Json) -> Cow<'_, Json> {
-    match json {
-        Json::Object(fields) => match raw_text(fields) {
-            Some(text) => Cow::Owned(parse(text).unwrap_or_else(|_| text.into())),
-            None => Cow::Borrowed(json),
-        },
-        json => Cow::Borrowed(json),
+/// A value that keeps its text if it is an object, a list, or a number that has another text as a double, such as 1.50.
+fn kept(value: &str) -> serde_json::Result<Json> {
+    if value.starts_with(['{', '[']) {
+        return Ok(raw(value));
     }
+    let parsed = parse(value)?;
+    let is_same = !parsed.is_f64() || parsed.to_string() == value;
+    Ok(if is_same { parsed } else { raw(value) })
+}
+
+/// An object or a list that is [kept as its text](kept), whose values are parsed in the same way. A text that cannot be
+/// parsed, such as that of an object with duplicate keys, is a string.
+pub(crate) fn member(json: &Json) -> Cow<'_, Json> {
+    match document_text(json) {
+        Some(text) => Cow::Owned(parse_values(text).unwrap_or_else(|_| text.into())),
+        None => Cow::Borrowed(json),
+    }
+}
+
+/// The text of an object or a list that is [kept](kept).
+pub(crate) fn document_text(json: &Json) -> Option<&str> {
+    raw_text(json.as_object()?).filter(|text| !is_number(text))
 }
 
 /// A value with texts instead of numbers that would be rounded.
@@ -157,6 +183,20 @@ pub(crate) fn double(text: &str) -> Option<f64> {
 /// Whether a floating-point number of 32 bits has exactly this decimal text.
 pub(crate) fn is_float(text: &str) -> bool {
     text.parse::<f32>().is_ok_and(|value| decimal(text) == decimal(&format!("{value:e}")))
+}
+
+/// The JSON text of a value without white space between its parts, as of the function `json` in SQLite.
+pub(crate) fn compact(json: &Json) -> String {
+    let mut text = text(json).into_bytes();
+    let (mut in_string, mut is_escaped) = (false, false);
+    text.retain(|byte| {
+        let is_end = *byte == b'"' && !is_escaped;
+        is_escaped = in_string && *byte == b'\\' && !is_escaped;
+        in_string ^= is_end;
+        in_string || !byte.is_ascii_whitespace()
+    });
+    // Only ASCII characters are missing.
+    String::from_utf8(text).unwrap_or_default()
 }
 
 /// The JSON text of a value, with all digits.
@@ -292,7 +332,7 @@ fn decimal(number: &str) -> Option<(bool, String, i64)> {
 mod tests {
     use serde_json::json;
 
-    use super::{double, member, number, parse, read_json, text, with_texts};
+    use super::{compact, double, member, number, parse, raw, read_json, text, with_texts};
 
     #[track_caller]
     fn check(json: &str, is_kept: bool) {
@@ -325,7 +365,8 @@ mod tests {
         assert_eq!(text("a"), r#"{ "b" : 1, "b":2.50}"#);
         assert_eq!(text("c"), "[1 ,2]");
         assert_eq!((text("d"), text("e")), ("0.10".to_owned(), "\"x\"".to_owned()));
-        assert_eq!((&*member(&record["c"]), &*member(&record["d"])), (&json!([1, 2]), &json!(0.1)));
+        assert_eq!(number(&record["d"]), Some("0.10"));
+        assert_eq!((&*member(&record["c"]), &*member(&record["e"])), (&json!([1, 2]), &json!("x")));
         assert_eq!(with_texts(&record["c"]), json!([1, 2]));
         for invalid in
             [r#"{"a": 1, "a": 2}"#, r#"{"a": {]}"#, r#"{"\u0000json": "1"}"#, "{} x", "{"]
@@ -333,6 +374,41 @@ mod tests {
             assert!(read_json(invalid.as_bytes()).is_err(), "{invalid}");
         }
         assert_eq!(read_json(b"[1]").unwrap(), json!([1]));
+    }
+
+    #[test]
+    fn numbers_keep_their_text() {
+        for (json, is_kept) in [
+            ("0", false),
+            ("-7", false),
+            ("1.5", false),
+            ("1e+300", false),
+            ("1e300", true),
+            ("1.0", false),
+            ("1.50", true),
+            ("1e5", true),
+            ("1E300", true),
+            ("-0", true),
+            ("1e400", true),
+            ("18446744073709551616", true),
+        ] {
+            let record = read_json(format!("{{\"a\":{json}}}").as_bytes()).unwrap();
+            assert_eq!(number(&record["a"]).is_some(), is_kept, "{json}");
+            assert_eq!(text(&record["a"]), json);
+        }
+    }
+
+    #[test]
+    fn white_space_is_removed() {
+        for (json, expected) in [
+            ("{ \"b\" : 1,\n\t\"b\":2.50 }", r#"{"b":1,"b":2.50}"#),
+            (r#"[ " a  b ", "\" \\", " " ]"#, r#"[" a  b ","\" \\"," "]"#),
+            (r#"["\\" , "\\\" "]"#, r#"["\\","\\\" "]"#),
+            ("[]", "[]"),
+            ("[ \"é\u{a0}\" ]", "[\"é\u{a0}\"]"),
+        ] {
+            assert_eq!(compact(&raw(json)), expected);
+        }
     }
 
     #[test]

@@ -143,10 +143,8 @@ pub(crate) fn of_field(field: &Json, kind: ColumnKind) -> Json {
     match kind {
         ColumnKind::Json if exact_json::is_valid(text) => return exact_json::raw(text),
         ColumnKind::Json => return text.into(),
-        ColumnKind::Array if is_list(text) => {
-            if let Ok(list @ Json::Array(_)) = exact_json::parse(text) {
-                return list;
-            }
+        ColumnKind::Array if is_list(text) && exact_json::is_valid(text) => {
+            return exact_json::raw(text);
         }
         _ => {}
     }
@@ -160,18 +158,19 @@ pub(crate) fn of_field(field: &Json, kind: ColumnKind) -> Json {
 }
 
 /// The value of JSON for a column of SQLite, which stores documents and lists as texts, and in columns of texts also
-/// numbers that are not integers of 64 bits or exact doubles.
+/// numbers.
 pub(crate) fn of_json(json: &Json, kind: ColumnKind) -> Json {
-    let is_text = kind == ColumnKind::Text(Dialect::Sqlite);
+    if kind == ColumnKind::Text(Dialect::Sqlite)
+        && (json.is_number() || exact_json::number(json).is_some())
+    {
+        return exact_json::text(json).into();
+    }
     match &*exact_json::member(json) {
-        Json::Number(number) if is_text && number.is_u64() => number.to_string().into(),
-        Json::Object(fields) if is_text && let Some(number) = exact_json::raw_text(fields) => {
-            number.into()
-        }
         Json::Object(fields) if has_marker(fields) || fields.contains_key(INTEGER) => {
             of_object(fields.clone())
         }
-        member @ (Json::Object(_) | Json::Array(_)) => exact_json::text(member).into(),
+        _ if exact_json::document_text(json).is_some() => exact_json::compact(json).into(),
+        member @ (Json::Object(_) | Json::Array(_)) => exact_json::compact(member).into(),
         member => member.clone(),
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::arguments::{self, DistinctKeys};
+use super::exact_json;
 use super::rowset::{RowNumber, Rowset};
 
 /// Reads rows of one table or view, without SQL.
@@ -228,7 +229,7 @@ pub enum Params {
 
 impl<'de> Deserialize<'de> for Params {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match arguments::structured(deserializer)? {
+        match exact_json::read_values(deserializer)? {
             Json::Array(values) => Ok(Self::ByPosition(values)),
             Json::Object(values) => Ok(Self::ByName(values)),
             _ => Err(D::Error::custom(

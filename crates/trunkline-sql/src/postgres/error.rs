@@ -191,6 +191,23 @@ pub(super) fn of_statement(error: tokio_postgres::Error, statement: &Statement) 
     }
 }
 
+/// The error of an inserted row. A policy of row-level security refuses the row, and not the statement.
+pub(super) fn of_row(error: tokio_postgres::Error, statement: &Statement) -> Error {
+    let is_refused = |error: &&DbError| {
+        *error.code() == SqlState::INSUFFICIENT_PRIVILEGE
+            && error.routine() == Some("ExecWithCheckOptions")
+    };
+    match error.as_db_error().filter(is_refused) {
+        Some(found) => Error::Constraint {
+            message: message_with_hint(found),
+            table: found.table().map(str::to_owned),
+            column: None,
+            report: None,
+        },
+        None => of_statement(error, statement),
+    }
+}
+
 /// The values of an enum, of a domain of one, or of the elements of an array.
 fn enum_values(kind: &Type) -> Option<&[String]> {
     match kind.kind() {

@@ -82,6 +82,9 @@ fn from_value(value: &Value) -> TextParam {
 pub(super) fn from_json(json: &Json, expected: &Type) -> Result<TextParam, &'static str> {
     let kind = base_type(expected);
     let encoding = Encoding::of(kind.name());
+    if encoding != Encoding::Json && exact_json::document_text(json).is_some() {
+        return from_json(&exact_json::member(json), kind);
+    }
     let text = match (json, kind.kind()) {
         (Json::Null, _) => return Ok(TextParam(None)),
         (Json::Bool(value), _) => value.to_string(),
@@ -128,7 +131,8 @@ fn object_of(text: &str, expected: &Type) -> Option<Json> {
     if !text.starts_with('{') || !has_objects {
         return None;
     }
-    exact_json::parse(text).ok().filter(Json::is_object)
+    let json = exact_json::raw(text);
+    exact_json::member(&json).is_object().then_some(json)
 }
 
 /// The text of an array: `{"1",NULL,"a\"b"}`. Lists of lists are arrays of several dimensions, unless the elements are
@@ -136,9 +140,9 @@ fn object_of(text: &str, expected: &Type) -> Option<Json> {
 fn array(elements: &[Json], kind: &Type) -> Result<Vec<u8>, &'static str> {
     let of_json = Encoding::of(base_type(kind).name()) == Encoding::Json;
     let quoted = |text: &[u8]| quoted(text, &[(b'\\', b'\\'), (b'"', b'\\')]);
-    let element = |json: &Json| match json {
+    let element = |json: &Json| match &*exact_json::member(json) {
         Json::Array(nested) if !of_json => array(nested, kind),
-        json => Ok(part(json, kind)?.map_or(b"NULL".to_vec(), |text| quoted(&text))),
+        _ => Ok(part(json, kind)?.map_or(b"NULL".to_vec(), |text| quoted(&text))),
     };
     let elements: Vec<Vec<u8>> = elements.iter().map(element).collect::<Result<_, _>>()?;
     Ok([b"{", &elements.join(&b',')[..], b"}"].concat())
@@ -187,7 +191,7 @@ fn is_hstore(fields: &Map<String, Json>, encoding: Encoding) -> bool {
 fn hstore(fields: &Map<String, Json>) -> Result<Vec<u8>, &'static str> {
     let quoted = |text: &[u8]| quoted(text, &[(b'\\', b'\\'), (b'"', b'\\')]);
     let pair = |(key, value): (&String, &Json)| {
-        let value = match value {
+        let value = match &*exact_json::member(value) {
             Json::Array(_) => return Err(HSTORE_VALUES),
             Json::Object(fields) if !has_marker(fields) => return Err(HSTORE_VALUES),
             value => from_json(value, &Type::TEXT)?.0,

@@ -67,6 +67,13 @@ pub(super) fn column_value(json: &Json, declared_type: &str) -> Result<Value, &'
         Json::Array(_) => Ok(Value::Document(json.clone())),
         Json::Bool(_) if is_number(declared_type) => value::from_json(json),
         Json::Bool(value) => Ok(Value::Text(value.to_string())),
+        // The server does not read 1.0 as an integer.
+        Json::Object(_)
+            if is_integer(declared_type)
+                && let Ok(value) = value::from_json(json) =>
+        {
+            Ok(value)
+        }
         Json::Object(_) | Json::Number(_) | Json::String(_) => number(json, declared_type),
     }
 }
@@ -132,6 +139,10 @@ pub(crate) fn is_nan(fields: &Map<String, Json>) -> bool {
 }
 
 fn is_number(declared_type: &str) -> bool {
-    let names = ["smallint", "integer", "bigint", "numeric", "real", "double precision"];
-    names.iter().any(|name| declared_type.starts_with(name))
+    let names = ["numeric", "real", "double precision"];
+    is_integer(declared_type) || names.iter().any(|name| declared_type.starts_with(name))
+}
+
+fn is_integer(declared_type: &str) -> bool {
+    ["smallint", "integer", "bigint"].contains(&declared_type)
 }

@@ -4,7 +4,6 @@ use serde_json::{Map, Value as Json};
 
 use super::change::Record;
 use crate::model::error::{Error, ErrorClass};
-use crate::model::exact_json;
 use crate::model::file_value::{self, ColumnKind};
 use crate::model::import::{ImportBatch, ImportRecord};
 use crate::model::schema::{Column, Dialect, Table, Visibility};
@@ -27,8 +26,7 @@ pub(crate) fn record<'t>(
         let json = match table.dialect {
             _ if batch.are_texts => file_value::of_field(json, kind),
             Dialect::Sqlite => file_value::of_json(json, kind),
-            Dialect::Postgres if kind == ColumnKind::Json => json.clone(),
-            Dialect::Postgres => exact_json::member(json).into_owned(),
+            Dialect::Postgres => json.clone(),
         };
         data.insert(name.clone(), json);
     }

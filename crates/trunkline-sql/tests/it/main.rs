@@ -11,6 +11,7 @@ mod checks;
 mod create_table;
 mod defects;
 mod describe;
+mod documents;
 mod errors;
 mod fixture;
 mod functions;

@@ -7,6 +7,7 @@ mod checkpoints;
 #[path = "../support/rules.rs"]
 mod checks;
 mod contract;
+mod documents;
 mod errors;
 mod failures;
 mod fixture;

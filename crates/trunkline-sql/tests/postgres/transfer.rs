@@ -159,6 +159,65 @@ fn imports_reject_single_records() {
     assert_eq!(fixture.look("SELECT to_regclass('trunkline_import') IS NULL"), ["t"]);
 }
 
+/// A row that the server refuses is rejected, and a table that it refuses ends the import.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn policies_and_checks_reject_single_records() {
+    let setup = "CREATE TABLE t (id int PRIMARY KEY, tenant text);";
+    for (further, expected) in [
+        (
+            "CREATE POLICY own ON t USING (tenant = 'a'); ALTER TABLE t ENABLE ROW LEVEL SECURITY; \
+             ALTER TABLE t FORCE ROW LEVEL SECURITY;",
+            Ok("violates row-level security policy for table \"t\""),
+        ),
+        (
+            "CREATE POLICY own ON t AS RESTRICTIVE USING (tenant = 'a'); CREATE POLICY all_rows ON t USING (true); \
+             ALTER TABLE t ENABLE ROW LEVEL SECURITY; ALTER TABLE t FORCE ROW LEVEL SECURITY;",
+            Ok("violates row-level security policy \"own\""),
+        ),
+        (
+            "ALTER TABLE t RENAME TO u; CREATE VIEW t AS SELECT * FROM u WHERE tenant = 'a' WITH CHECK OPTION;",
+            Ok("check option"),
+        ),
+        ("ALTER TABLE t ADD CHECK (tenant = 'a');", Ok("violates check constraint")),
+        (
+            "CREATE DOMAIN d AS text CHECK (VALUE = 'a'); ALTER TABLE t ALTER tenant TYPE d;",
+            Ok("violates check constraint"),
+        ),
+        (
+            "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.tenant <> 'a' THEN \
+             RAISE insufficient_privilege USING MESSAGE = 'not yours'; END IF; RETURN NEW; END $$; \
+             CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f();",
+            Ok("not yours"),
+        ),
+        ("REVOKE INSERT ON t FROM app;", Err("forbidden")),
+    ] {
+        let config = PostgresConfig { writable: true, ..PostgresConfig::default() };
+        let fixture = Fixture::with(&format!("{setup} {further}"), config);
+        let record = |(line, tenant): (u64, &str)| ImportRecord {
+            line,
+            data: json!({"id": line, "tenant": tenant}).as_object().unwrap().clone(),
+        };
+        let batch = ImportBatch {
+            table_name: "t".to_owned(),
+            records: (1..).zip(["a", "b", "a"]).map(record).collect(),
+            on_conflict: OnConflict::Abort,
+            are_texts: false,
+            checkpoint: None,
+        };
+        let imported = fixture.runtime.block_on(fixture.database.import_batch(batch));
+        match expected {
+            Ok(reason) => {
+                let Imported { inserted, rejected, .. } = imported.unwrap();
+                let lines: Vec<u64> = rejected.iter().map(|one| one.line).collect();
+                assert_eq!((inserted, lines), (2, vec![2]), "{further}: {rejected:?}");
+                assert!(rejected[0].reason.contains(reason), "{further}: {rejected:?}");
+            }
+            Err(expected) => assert_eq!(kind(&imported), expected, "{further}: {imported:?}"),
+        }
+    }
+}
+
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn rules_apply() {

@@ -5,7 +5,7 @@ use crate::model::import::{
     CHECKPOINT_TABLE, Checkpoint, CheckpointRequest, ImportBatch, Imported,
 };
 use crate::model::schema::Table;
-use crate::postgres::error::{of_statement, with_column};
+use crate::postgres::error::{of_row, with_column};
 use crate::postgres::transaction::Transaction;
 use crate::postgres::{catalog, params, visibility};
 use crate::query::change::{self, Record};
@@ -111,7 +111,7 @@ async fn insert(
     let with_column = |error| with_column(error, &first.columns, &[]);
     let values = params::of_values(values, &statement).map_err(with_column)?;
     let inserted = transaction.connection()?.client.execute_raw(&statement, values).await;
-    inserted.map_err(|error| with_column(of_statement(error, &statement)))
+    inserted.map_err(|error| with_column(of_row(error, &statement)))
 }
 
 pub(crate) async fn checkpoint(
