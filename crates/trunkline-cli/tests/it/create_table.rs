@@ -128,7 +128,7 @@ fn refusals() {
         ("", "t.csv", "a,A\n1,2\n", &[], "duplicate column"),
         ("", "t.csv", "", &[], "has no header"),
         ("", "t.ndjson", "", &[], "the file has no records"),
-        ("", "t.ndjson", "[1]\n", &[], "the file has no records"),
+        ("", "t.ndjson", "\n[1]\n", &[], "can be read; line 2: expected an object of values"),
         ("", "-", "", &["--format", "csv"], "write stdin to a file first"),
     ] {
         let (folder, path) = with_content(content);

@@ -46,8 +46,8 @@ pub(crate) fn parse(text: &str) -> serde_json::Result<Json> {
 }
 
 /// Parses the JSON text of an [`ImportRecord`](super::import::ImportRecord) without duplicate keys and without loss of
-/// digits. Members that are objects, lists or numbers such as 1.50 keep their text, which is stored in columns of
-/// documents and texts.
+/// digits. Members that are objects, lists, numbers such as 1.50 or strings such as `"\u00e9"` keep their text, which is
+/// stored in columns of documents.
 ///
 /// # Errors
 ///
@@ -102,28 +102,34 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-/// A value that keeps its text if it is an object, a list, or a number that has another text as a double, such as 1.50.
+/// A value that keeps its text if it is an object, a list, or a number or a string with another text than that of
+/// `serde_json`, such as 1.50 and `"\u00e9"`.
 fn kept(value: &str) -> serde_json::Result<Json> {
     if value.starts_with(['{', '[']) {
         return Ok(raw(value));
     }
     let parsed = parse(value)?;
-    let is_same = !parsed.is_f64() || parsed.to_string() == value;
-    Ok(if is_same { parsed } else { raw(value) })
+    let may_differ = parsed.is_f64() || value.contains('\\');
+    Ok(if may_differ && parsed.to_string() != value { raw(value) } else { parsed })
 }
 
-/// An object or a list that is [kept as its text](kept), whose values are parsed in the same way. A text that cannot be
-/// parsed, such as that of an object with duplicate keys, is a string.
+/// A value that is [kept as its text](kept), unless it is a number. The values of an object or a list are parsed in the
+/// same way. A text that cannot be parsed, such as that of an object with duplicate keys, is a string.
 pub(crate) fn member(json: &Json) -> Cow<'_, Json> {
-    match document_text(json) {
+    match kept_text(json) {
         Some(text) => Cow::Owned(parse_values(text).unwrap_or_else(|_| text.into())),
         None => Cow::Borrowed(json),
     }
 }
 
-/// The text of an object or a list that is [kept](kept).
-pub(crate) fn document_text(json: &Json) -> Option<&str> {
+/// The text of a value that is [kept](kept), unless it is a number.
+pub(crate) fn kept_text(json: &Json) -> Option<&str> {
     raw_text(json.as_object()?).filter(|text| !is_number(text))
+}
+
+/// Whether a value is an object or a list that is [kept](kept) as its text.
+pub(crate) fn is_document(json: &Json) -> bool {
+    kept_text(json).is_some_and(|text| text.starts_with(['{', '[']))
 }
 
 /// A value with texts instead of numbers that would be rounded.
@@ -131,7 +137,10 @@ pub(crate) fn with_texts(json: &Json) -> Json {
     match json {
         Json::Array(elements) => elements.iter().map(with_texts).collect(),
         Json::Object(fields) => match raw_text(fields) {
-            Some(text) if is_number(text) => text.into(),
+            Some(text) if is_number(text) => match parse(text) {
+                Ok(number @ Json::Number(_)) => number,
+                _ => text.into(),
+            },
             Some(_) => with_texts(&member(json)),
             None => fields.iter().map(|(name, value)| (name.clone(), with_texts(value))).collect(),
         },
@@ -330,9 +339,11 @@ fn decimal(number: &str) -> Option<(bool, String, i64)> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
-    use super::{compact, double, member, number, parse, raw, read_json, text, with_texts};
+    use super::{
+        compact, double, kept_text, member, number, parse, raw, read_json, text, with_texts,
+    };
 
     #[track_caller]
     fn check(json: &str, is_kept: bool) {
@@ -368,6 +379,8 @@ mod tests {
         assert_eq!(number(&record["d"]), Some("0.10"));
         assert_eq!((&*member(&record["c"]), &*member(&record["e"])), (&json!([1, 2]), &json!("x")));
         assert_eq!(with_texts(&record["c"]), json!([1, 2]));
+        assert_eq!(with_texts(&record["a"]), json!(r#"{ "b" : 1, "b":2.50}"#));
+        assert_eq!(with_texts(&record["d"]), json!(0.1));
         for invalid in
             [r#"{"a": 1, "a": 2}"#, r#"{"a": {]}"#, r#"{"\u0000json": "1"}"#, "{} x", "{"]
         {
@@ -395,6 +408,24 @@ mod tests {
             let record = read_json(format!("{{\"a\":{json}}}").as_bytes()).unwrap();
             assert_eq!(number(&record["a"]).is_some(), is_kept, "{json}");
             assert_eq!(text(&record["a"]), json);
+        }
+    }
+
+    #[test]
+    fn strings_keep_their_text() {
+        for (json, is_kept) in [
+            (r#""é""#, false),
+            (r#""a\n\"\\""#, false),
+            (r#""\u0001""#, false),
+            (r#""\u00e9""#, true),
+            (r#""\ud83d\ude00""#, true),
+            (r#""a\/b""#, true),
+        ] {
+            let record = read_json(format!("{{\"a\":{json}}}").as_bytes()).unwrap();
+            assert_eq!(kept_text(&record["a"]).is_some(), is_kept, "{json}");
+            assert_eq!(text(&record["a"]), json);
+            assert_eq!(*member(&record["a"]), serde_json::from_str::<Value>(json).unwrap());
+            assert_eq!(with_texts(&record["a"]), serde_json::from_str::<Value>(json).unwrap());
         }
     }
 

@@ -126,14 +126,15 @@ pub fn csv_field(text: String, is_quoted: bool) -> Json {
     text.into()
 }
 
-/// The value of a [field of CSV](csv_field) as JSON.
-pub(crate) fn of_field(field: &Json, kind: ColumnKind) -> Json {
+/// The value of a [field of CSV](csv_field) as JSON. `is_alone` is whether its record has no other fields.
+pub(crate) fn of_field(field: &Json, kind: ColumnKind, is_alone: bool) -> Json {
     let (text, is_number) = match field {
         Json::String(text) => (text.as_str(), false),
         Json::Object(fields) if let Some(text) = exact_json::raw_text(fields) => (text, true),
         other => return other.clone(),
     };
-    if text == NULL {
+    // Among other fields, NULL is an empty field, and this a document.
+    if text == NULL && (is_alone || kind != ColumnKind::Json) {
         return Json::Null;
     }
     if is_number && kind.has_numbers() {
@@ -169,8 +170,9 @@ pub(crate) fn of_json(json: &Json, kind: ColumnKind) -> Json {
         Json::Object(fields) if has_marker(fields) || fields.contains_key(INTEGER) => {
             of_object(fields.clone())
         }
-        _ if exact_json::document_text(json).is_some() => exact_json::compact(json).into(),
-        member @ (Json::Object(_) | Json::Array(_)) => exact_json::compact(member).into(),
+        Json::Object(_) | Json::Array(_) => exact_json::compact(json).into(),
+        // An object with duplicate keys.
+        Json::String(_) if exact_json::is_document(json) => exact_json::compact(json).into(),
         member => member.clone(),
     }
 }
@@ -209,7 +211,7 @@ mod tests {
             Dialect::Sqlite => ColumnKind::of_sqlite(declared.0),
             Dialect::Postgres => ColumnKind::of_postgres(declared.0),
         };
-        let found = of_field(&csv_field(field.0.to_owned(), field.1), kind);
+        let found = of_field(&csv_field(field.0.to_owned(), field.1), kind, false);
         let found = super::exact_json::text(&found);
         assert_eq!(found, expected.to_string(), "{declared:?} {field:?}");
     }
@@ -254,6 +256,8 @@ mod tests {
             // Documents and arrays.
             (("jsonb", Postgres), (r#""{\"x\":1}""#, true), json!(r#"{"x":1}"#)),
             (("jsonb", Postgres), ("plain", false), json!("plain")),
+            (("jsonb", Postgres), (super::NULL, true), json!({"$null": true})),
+            (("integer[]", Postgres), (super::NULL, true), json!(null)),
             (("text[]", Postgres), (r#"["a","1"]"#, true), json!(["a", "1"])),
             (("text[]", Postgres), ("{a,b}", true), json!("{a,b}")),
         ] {

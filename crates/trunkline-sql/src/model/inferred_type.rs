@@ -58,6 +58,9 @@ impl InferredType {
             Json::String(text) => time_form(text).unwrap_or(Form::Text),
             Json::Object(fields) => match exact_json::raw_text(fields) {
                 Some(text) if text.starts_with(['{', '[']) => Self::object(text),
+                Some(text) if text.starts_with('"') => {
+                    return self.add(&exact_json::member(value), is_field);
+                }
                 Some(number) => self.number(number),
                 None => Form::Document,
             },
@@ -138,7 +141,7 @@ impl InferredType {
         self.is_rounded |= exact_json::double(text).is_none();
         if text.contains(['e', 'E']) {
             Form::Exponent
-        } else if text.contains('.') {
+        } else if text.contains('.') || text == "-0" {
             Form::Decimal
         } else if text.parse::<i64>().is_ok() {
             Form::Integer

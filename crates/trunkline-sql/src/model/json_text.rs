@@ -62,6 +62,13 @@ pub(crate) fn number(text: &mut Vec<u8>, key: &str, value: &impl std::fmt::Displ
     put_format(text, format_args!(r#"{{"{key}":"{value}"}}"#));
 }
 
+/// Removes the line breaks of valid JSON text, which are white space between its parts: `json` of PostgreSQL keeps them.
+pub(crate) fn on_one_line(text: &mut [u8]) {
+    for byte in text.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')) {
+        *byte = b' ';
+    }
+}
+
 /// Writes a number or a string as JSON. Writing into a `Vec` cannot fail.
 fn put(text: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {
     drop(serde_json::to_writer(text, value));

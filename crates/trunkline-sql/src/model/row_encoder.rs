@@ -127,6 +127,9 @@ impl RowEncoder {
                 let start = self.text.len();
                 write(index, &mut self.text)?;
                 self.masks.apply(index, &mut self.text, start);
+                if self.format == ExportFormat::NdJson {
+                    json_text::on_one_line(&mut self.text[start..]);
+                }
             }
         }
         if !is_csv {
@@ -327,6 +330,14 @@ mod tests {
         let (text, exported) = encoder.finish();
         assert_eq!(String::from_utf8_lossy(&text), expected, "{names:?}");
         assert_eq!(exported.bytes, text.len() as u64);
+    }
+
+    /// `json` of PostgreSQL keeps the line breaks of a document.
+    #[test]
+    fn records_of_ndjson_are_lines() {
+        let rows: &[&[&str]] = &[&["{\"a\":\n 1,\r\n\"b\": \"\\n\"}"]];
+        check(ExportFormat::NdJson, &["j"], rows, "{\"j\":{\"a\":  1,  \"b\": \"\\n\"}}\n");
+        check(ExportFormat::Json, &["j"], rows, "[\n{\"j\":{\"a\":\n 1,\r\n\"b\": \"\\n\"}}\n]\n");
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub(crate) fn from_json(json: &Json) -> Result<Value, &'static str> {
             (None, false, Some(real)) => Ok(Value::Real(real)),
             _ => Err("the integer is outside the range of 64 bits (signed)"),
         },
-        Json::Object(_) if exact_json::document_text(json).is_some() => {
+        Json::Object(_) if exact_json::kept_text(json).is_some() => {
             from_json(&exact_json::member(json))
         }
         Json::Object(fields) => from_marked(fields),

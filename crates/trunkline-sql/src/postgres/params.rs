@@ -82,7 +82,8 @@ fn from_value(value: &Value) -> TextParam {
 pub(super) fn from_json(json: &Json, expected: &Type) -> Result<TextParam, &'static str> {
     let kind = base_type(expected);
     let encoding = Encoding::of(kind.name());
-    if encoding != Encoding::Json && exact_json::document_text(json).is_some() {
+    let is_document = encoding == Encoding::Json && exact_json::is_document(json);
+    if !is_document && exact_json::kept_text(json).is_some() {
         return from_json(&exact_json::member(json), kind);
     }
     let text = match (json, kind.kind()) {
@@ -136,16 +137,27 @@ fn object_of(text: &str, expected: &Type) -> Option<Json> {
 }
 
 /// The text of an array: `{"1",NULL,"a\"b"}`. Lists of lists are arrays of several dimensions, unless the elements are
-/// JSON.
+/// JSON, or arrays by another name.
 fn array(elements: &[Json], kind: &Type) -> Result<Vec<u8>, &'static str> {
-    let of_json = Encoding::of(base_type(kind).name()) == Encoding::Json;
+    let base = base_type(kind);
+    let has_dimensions =
+        Encoding::of(base.name()) != Encoding::Json && !matches!(base.kind(), Kind::Array(_));
     let quoted = |text: &[u8]| quoted(text, &[(b'\\', b'\\'), (b'"', b'\\')]);
     let element = |json: &Json| match &*exact_json::member(json) {
-        Json::Array(nested) if !of_json => array(nested, kind),
+        Json::Array(nested) if has_dimensions => array(nested, kind),
         _ => Ok(part(json, kind)?.map_or(b"NULL".to_vec(), |text| quoted(&text))),
     };
     let elements: Vec<Vec<u8>> = elements.iter().map(element).collect::<Result<_, _>>()?;
-    Ok([b"{", &elements.join(&b',')[..], b"}"].concat())
+    Ok([b"{", &elements.join(&separator(base))[..], b"}"].concat())
+}
+
+/// The separator of the elements of an array. Few types have another one than a comma, since their texts contain it.
+fn separator(element: &Type) -> u8 {
+    match element.name() {
+        "box" => b';',
+        "geometry" | "geography" => b':',
+        _ => b',',
+    }
 }
 
 /// The text of an element of an array or a field of a composite value, or NULL. A string of JSON is a document there.
@@ -259,6 +271,8 @@ mod tests {
             (json!([{"$blob": "AP8="}, null]), Type::BYTEA_ARRAY, Some(r#"{"\\x00ff",NULL}"#)),
             (json!([{"$float": "NaN"}]), Type::FLOAT8_ARRAY, Some(r#"{"NaN"}"#)),
             (json!([1, 2]), Type::INT2_VECTOR, Some("1 2")),
+            (json!(["(3,4),(1,2)", null]), Type::BOX_ARRAY, Some(r#"{"(3,4),(1,2)";NULL}"#)),
+            (json!([[1, 2], []]), Type::INT2_VECTOR_ARRAY, Some(r#"{"1 2",""}"#)),
             (json!([[1], {"a": 2}]), Type::JSONB_ARRAY, Some(r#"{"[1]","{\"a\":2}"}"#)),
             (json!({"$blob": "AP8="}), Type::BYTEA, Some("\\x00ff")),
             (json!({"$float": "-Infinity"}), Type::FLOAT8, Some("-Infinity")),

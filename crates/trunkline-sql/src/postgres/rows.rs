@@ -253,6 +253,8 @@ fn write_row(
         let start = text.len();
         write_value(text, row, index, is_text)?;
         masks.apply(index, text, start);
+        // Messages on streams end with a line break.
+        json_text::on_one_line(&mut text[start..]);
         if text.len() >= max_bytes {
             return Ok(false);
         }

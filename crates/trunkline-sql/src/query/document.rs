@@ -63,6 +63,9 @@ pub(super) fn column_value(json: &Json, declared_type: &str) -> Result<Value, &'
         json if Encoding::of(declared_type) == Encoding::Json => {
             Ok(Value::Text(exact_json::text(json)))
         }
+        json if exact_json::kept_text(json).is_some() && !exact_json::is_document(json) => {
+            column_value(&exact_json::member(json), declared_type)
+        }
         Json::Object(_) if exact_json::number(json).is_none() => Ok(Value::Document(json.clone())),
         Json::Array(_) => Ok(Value::Document(json.clone())),
         Json::Bool(_) if is_number(declared_type) => value::from_json(json),

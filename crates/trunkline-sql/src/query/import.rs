@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::change::Record;
 use crate::model::error::{Error, ErrorClass};
+use crate::model::exact_json;
 use crate::model::file_value::{self, ColumnKind};
 use crate::model::import::{ImportBatch, ImportRecord};
 use crate::model::schema::{Column, Dialect, Table, Visibility};
@@ -16,6 +17,7 @@ pub(crate) fn record<'t>(
     batch: &ImportBatch,
     record: &ImportRecord,
 ) -> Result<Record<'t>, Error> {
+    let is_alone = record.data.len() == 1;
     let mut data = Map::new();
     for (name, json) in &record.data {
         let column = table.column(name)?;
@@ -24,7 +26,7 @@ pub(crate) fn record<'t>(
         }
         let kind = ColumnKind::of(column, table.dialect);
         let json = match table.dialect {
-            _ if batch.are_texts => file_value::of_field(json, kind),
+            _ if batch.are_texts => file_value::of_field(json, kind, is_alone),
             Dialect::Sqlite => file_value::of_json(json, kind),
             Dialect::Postgres => json.clone(),
         };
@@ -62,17 +64,15 @@ fn convert(value: &mut Value, column: &Column) -> Result<(), Error> {
             "false" | "f" | "no" | "0" => return set(value, Value::Integer(0)),
             _ => "true or false",
         },
-        ColumnKind::Integer => match (text.parse::<i64>(), text.parse::<f64>()) {
-            (Ok(integer), _) => return set(value, Value::Integer(integer)),
-            // Less than 2^63.
-            (Err(_), Ok(real)) if real.fract() == 0.0 && real.abs() < 9.2e18 => {
-                return set(value, Value::Integer(real as i64));
-            }
-            _ => "an integer of 64 bits",
+        ColumnKind::Integer => match integer(text) {
+            Some(integer) => return set(value, Value::Integer(integer)),
+            None => "an integer of 64 bits",
         },
         ColumnKind::Real | ColumnKind::Number => match (text.parse::<i64>(), text.parse::<f64>()) {
             (Ok(integer), _) => return set(value, Value::Integer(integer)),
-            (Err(_), Ok(real)) if real.is_finite() => return set(value, Value::Real(real)),
+            (Err(_), Ok(real)) if real.is_finite() || is_infinity(text) => {
+                return set(value, Value::Real(real));
+            }
             _ => "a number",
         },
         _ => return Ok(()),
@@ -82,6 +82,25 @@ fn convert(value: &mut Value, column: &Column) -> Result<(), Error> {
         column: column.name.clone(),
         reason: format!("expected {expected}"),
     })
+}
+
+/// The integer of a text such as `7`, `7.0` or `7e3`, if it is exact.
+fn integer(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if fraction.bytes().all(|digit| digit == b'0')
+        && let Ok(integer) = whole.parse()
+    {
+        return Some(integer);
+    }
+    // Less than 2^63.
+    let real = exact_json::double(text).filter(|real| real.fract() == 0.0 && real.abs() < 9.2e18);
+    real.map(|real| real as i64)
+}
+
+/// Whether a text is an infinity, as Python writes it. A number that is too large is not.
+fn is_infinity(text: &str) -> bool {
+    let name = text.strip_prefix(['-', '+']).unwrap_or(text);
+    name.eq_ignore_ascii_case("inf") || name.eq_ignore_ascii_case("infinity")
 }
 
 fn set(value: &mut Value, converted: Value) -> Result<(), Error> {
@@ -121,11 +140,21 @@ mod tests {
             ("INT", "9223372036854775807", Some(Value::Integer(i64::MAX))),
             ("INT", "9223372036854775808", None),
             ("INT", "1.5", None),
+            ("INT", "7.00", Some(Value::Integer(7))),
+            ("INT", "-7.", Some(Value::Integer(-7))),
+            ("INT", "9007199254740993.0", Some(Value::Integer(9_007_199_254_740_993))),
+            ("INT", "9.007199254740993e15", None),
+            ("INT", "1.23457E+11", Some(Value::Integer(123_457_000_000))),
+            ("INT", ".", None),
+            ("INT", "inf", None),
             ("INT", "", None),
             ("INT", "12abc", None),
             ("DOUBLE", "1.5", Some(Value::Real(1.5))),
             ("REAL", "x", None),
             ("REAL", "nan", None),
+            ("REAL", "inf", Some(Value::Real(f64::INFINITY))),
+            ("REAL", "-Infinity", Some(Value::Real(f64::NEG_INFINITY))),
+            ("REAL", "1e400", None),
             ("DECIMAL(10, 2)", "3", Some(Value::Integer(3))),
             ("BOOLEAN", "True", Some(Value::Integer(1))),
             ("BOOLEAN", "2", None),

@@ -159,6 +159,32 @@ fn imports_reject_single_records() {
     assert_eq!(fixture.look("SELECT to_regclass('trunkline_import') IS NULL"), ["t"]);
 }
 
+/// Records without a value, also next to others.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn each_record_without_values_is_a_row() {
+    for columns in ["(a int)", "(a int GENERATED ALWAYS AS (7) STORED)", "()"] {
+        let config = PostgresConfig { writable: true, ..PostgresConfig::default() };
+        let fixture = Fixture::with(&format!("CREATE TABLE t {columns};"), config);
+        let values = if columns == "()" { json!({}) } else { json!({"a": null}) };
+        let data = [json!({}), json!({}), values, json!({}), json!({})];
+        let record = |(line, data): (u64, Value)| ImportRecord {
+            line,
+            data: data.as_object().unwrap().clone(),
+        };
+        let batch = ImportBatch {
+            table_name: "t".to_owned(),
+            records: (1..).zip(data).map(record).collect(),
+            on_conflict: OnConflict::Abort,
+            are_texts: false,
+            checkpoint: None,
+        };
+        let imported = fixture.runtime.block_on(fixture.database.import_batch(batch)).unwrap();
+        assert_eq!((imported.inserted, imported.rejected.len()), (5, 0), "{columns}");
+        assert_eq!(fixture.look("SELECT count(*) FROM t"), ["5"], "{columns}");
+    }
+}
+
 /// A row that the server refuses is rejected, and a table that it refuses ends the import.
 #[test]
 #[ignore = "needs PostgreSQL"]

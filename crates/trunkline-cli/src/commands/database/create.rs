@@ -7,7 +7,7 @@ use std::io::BufRead;
 use anyhow::bail;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use trunkline_sql::schema::{ColumnSpec, Columns};
-use trunkline_sql::transfer::InferredType;
+use trunkline_sql::transfer::{InferredType, RejectedRecord};
 use trunkline_sql::{CreateTable, Database, Engine};
 
 use super::records::{Item, RecordReader};
@@ -38,11 +38,16 @@ impl NewTable {
         let indexes = table.columns.iter().enumerate();
         let mut indexes: HashMap<String, usize> =
             indexes.map(|(index, (name, _))| (name.clone(), index)).collect();
+        let mut first_invalid = None;
         while let Some(item) = reader.next()? {
             table.records += 1;
-            let Item::Record(record) = item else {
-                table.invalid += 1;
-                continue;
+            let record = match item {
+                Item::Record(record) => record,
+                Item::Invalid(rejected) => {
+                    table.invalid += 1;
+                    first_invalid.get_or_insert(rejected);
+                    continue;
+                }
             };
             if record.data.keys().any(|name| !indexes.contains_key(name)) {
                 let ordered = serde_json::from_slice::<Keys>(reader.text());
@@ -66,6 +71,9 @@ impl NewTable {
             report(reader.position().offset);
         }
         if table.columns.is_empty() {
+            if let Some(RejectedRecord { line, reason, .. }) = first_invalid {
+                bail!("no record of the file can be read; line {line}: {reason}");
+            }
             bail!("the file has no records, so the table would have no columns");
         }
         Ok(table)

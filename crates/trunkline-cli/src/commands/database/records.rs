@@ -55,6 +55,8 @@ pub(super) struct RecordReader<R> {
     read_again: u64,
     /// The names of the columns of a CSV file.
     header: Vec<String>,
+    /// The number of columns after them that have no name, and whose fields are empty.
+    unnamed: usize,
     /// The text of the current record.
     text: Vec<u8>,
     notice: Option<String>,
@@ -82,6 +84,7 @@ impl<R: BufRead> RecordReader<R> {
             records: 0,
             read_again: 0,
             header: Vec::new(),
+            unnamed: 0,
             text: Vec::new(),
             notice: None,
             has_ended: false,
@@ -296,7 +299,9 @@ mod tests {
         check(Csv, "a\n", &[]);
         fails(Csv, "", "has no header");
         fails(Csv, "a,a\n", "duplicate column");
-        fails(Csv, "a,\n", "empty column name");
+        fails(Csv, ",a\n", "column 1 in the header of the CSV file has no name");
+        fails(Csv, "a,,b\n", "column 2 in the header of the CSV file has no name");
+        fails(Csv, ",\n", "has no header");
     }
 
     /// The end of the header is that of all lines.
@@ -357,6 +362,20 @@ mod tests {
         );
         check(Csv, "a,b\nx\"y\"z,=\"001\"\n", &[r#"2: {"a":"x\"y\"z","b":"001"}"#]);
         check(Csv, "a\n=\"\"\n", &[r#"2: {"a":""}"#]);
+        // A separator at the end of the lines.
+        check(
+            Csv,
+            "a,b,\n1,x,\n2,y\n3,z,1\n4,,\n5,x,,\n",
+            &[
+                r#"2: {"a":"1","b":"x"}"#,
+                r#"3: {"a":"2","b":"y"}"#,
+                "4: a field after the 2 columns with names is not empty",
+                r#"5: {"a":"4","b":null}"#,
+                "6: expected 2 fields, found 4",
+            ],
+        );
+        check(Csv, "a;b;;\n1;x;;\n", &[r#"2: {"a":"1","b":"x"}"#]);
+        check(Csv, "a,\"\"\n1,x\n", &[r#"2: {"":"x","a":"1"}"#]);
         // Separators that the file names, or that its header has.
         for (text, expected) in [
             ("sep=;\na;b\n1;2\n", r#"3: {"a":"1","b":"2"}"#),

@@ -13,7 +13,7 @@ use crate::support::{run, trunkline};
 const FORMATS: [&str; 4] = ["csv", "tsv", "ndjson", "json"];
 
 /// Types with values that are the same after an export and an import.
-const EXACT: [(&str, &[&str]); 52] = [
+const EXACT: [(&str, &[&str]); 58] = [
     ("smallint", &["-32768", "0", "32767"]),
     ("integer", &["-2147483648", "0", "2147483647"]),
     ("bigint", &["-9223372036854775808", "9007199254740993", "0", "1"]),
@@ -126,6 +126,11 @@ const EXACT: [(&str, &[&str]); 52] = [
             "1.50",
             "true",
             "{ \"a\" :1}",
+            "{\"b\":1,\"a\":1e5,\"a\":-0}",
+            "\"\\u00e9\\/\"",
+            "1e400",
+            "{\"$null\":true}",
+            "{\"$blob\":\"AA==\"}",
         ],
     ),
     (
@@ -171,18 +176,38 @@ const EXACT: [(&str, &[&str]); 52] = [
     ("address", &["(Oslo,1)", "(\"a,\"\"b\"\"\",)", "(,)"]),
     ("address[]", &["{\"(Oslo,1)\",NULL}", "{}"]),
     ("mood[]", &["{happy,NULL}", "{}"]),
+    (
+        "hstore",
+        &[
+            "",
+            "a=>1, b=>NULL",
+            "\"c,\"=>\"x\\\"y\", \"\"=>\"\"",
+            "\"a\nb\"=>\"\r\", \"é\\\\\"=>\"{}\"",
+            "\"$text\"=>\"YQ==\"",
+            "\"$blob\"=>\"AA==\"",
+            "\"$text\"=>\"YQ==\", \"bytes\"=>\"1\"",
+            "\"$float\"=>\"NaN\"",
+            "\"$null\"=>\"true\"",
+        ],
+    ),
+    ("hstore[]", &["{\"a=>1\",NULL,\"\"}", "{}"]),
+    ("box[]", &["{(3,4),(1,2);(5,6),(1,2)}", "{(3,4),(1,2);NULL}", "{}"]),
+    ("moods[]", &["{\"{happy,NULL}\",\"{}\"}", "{NULL}"]),
+    ("int2vector[]", &["{\"1 2\",3}"]),
+    ("\"char\"", &["", "x", "\"", "\\"]),
 ];
 
 /// Types with values that are not the same, and the values after the import.
-const DIFFERENT: [(&str, &str, &str, &str); 3] = [
+const DIFFERENT: [(&str, &str, &str, &str); 4] = [
     ("jsonb", "null", "NULL", "the `null` of JSON becomes NULL"),
+    ("json", " [1] ", "[1]", "white space around a document is removed"),
     ("integer[]", "[0:1]={1,2}", "{1,2}", "lower bounds become 1"),
     ("jsonb[]", "{NULL,\"null\"}", "{NULL,NULL}", "the `null` of JSON in arrays becomes NULL"),
 ];
 
 const TYPES: &str = "\
     CREATE TYPE mood AS ENUM ('happy', 'so so, \"x\"'); CREATE TYPE address AS (city text, number integer); \
-    CREATE DOMAIN positive AS integer CHECK (VALUE > 0);";
+    CREATE DOMAIN positive AS integer CHECK (VALUE > 0); CREATE DOMAIN moods AS mood[]; CREATE EXTENSION hstore;";
 
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))

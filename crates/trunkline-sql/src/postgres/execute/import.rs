@@ -66,12 +66,12 @@ pub(crate) async fn import_batch(
 /// A record with its index in the batch.
 type Indexed<'t> = (usize, Record<'t>);
 
-/// Consecutive records with the same columns.
+/// Consecutive records with the same columns. Those without a value are inserted alone, since `DEFAULT VALUES` is one row.
 fn groups<'r, 't>(records: &'r [Indexed<'t>]) -> impl Iterator<Item = &'r [Indexed<'t>]> {
     let same = records.chunk_by(|(_, one), (_, other)| one.columns == other.columns);
     same.flat_map(|group| {
-        let width = group.first().map_or(1, |(_, record)| record.columns.len().max(1));
-        group.chunks((MAX_PARAMETERS / width).max(1))
+        let width = group.first().map_or(0, |(_, record)| record.columns.len());
+        group.chunks(MAX_PARAMETERS.checked_div(width).unwrap_or(1).max(1))
     })
 }
 

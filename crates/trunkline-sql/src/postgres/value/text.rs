@@ -49,7 +49,11 @@ pub(super) fn of(kind: &Type, bytes: &[u8]) -> Result<Vec<u8>, Unreadable> {
             parts.join(":")
         }
         Type::BIT | Type::VARBIT => bits(bytes)?,
-        Type::CHAR => char::from(reader.u8()?).to_string(),
+        // Zero is the empty text.
+        Type::CHAR => match reader.u8()? {
+            0 => String::new(),
+            byte => char::from(byte).to_string(),
+        },
         Type::PG_LSN => format!("{:X}/{:X}", reader.u32()?, reader.u32()?),
         Type::TID => format!("({},{})", reader.u32()?, reader.u16()?),
         Type::POINT => point(&mut reader)?,

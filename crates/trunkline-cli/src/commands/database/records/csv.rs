@@ -45,11 +45,21 @@ impl<R: BufRead> RecordReader<R> {
                 Some(format!("the header has no comma; fields are separated by `{shown}`"));
             (self.delimiter, fields) = (delimiter, found);
         }
+        // Spreadsheets and databases end lines with separators.
+        let is_empty = |field: &Field| field.text.is_empty() && !field.is_quoted;
+        let named = fields.iter().rposition(|field| !is_empty(field)).map_or(0, |last| last + 1);
+        self.unnamed = fields.split_off(named).len();
+        if fields.is_empty() {
+            bail!("the CSV file has no header");
+        }
         let mut known = HashSet::with_capacity(fields.len());
-        for Field { text: name, is_quoted } in &fields {
-            if name.is_empty() && !is_quoted {
-                bail!("empty column name in the header of the CSV file");
+        for (number, field) in (1..).zip(&fields) {
+            if is_empty(field) {
+                bail!(
+                    "column {number} in the header of the CSV file has no name; name or remove it"
+                );
             }
+            let name = &field.text;
             if !known.insert(name) {
                 bail!("duplicate column `{}` in the header of the CSV file", name.escape_debug());
             }
@@ -94,14 +104,7 @@ impl<R: BufRead> RecordReader<R> {
 
     pub(super) fn next_row(&mut self) -> anyhow::Result<Option<Item>> {
         let Some((line, fields)) = self.fields()? else { return Ok(None) };
-        let width = self.header.len();
-        let fields = fields.and_then(|fields| match fields.len() {
-            found if found == width => Ok(fields),
-            found => {
-                let reason = format!("expected {width} fields, found {found}");
-                Err(Problem { reason, field: None })
-            }
-        });
+        let fields = fields.and_then(|fields| self.named(fields));
         Ok(Some(match fields {
             Ok(fields) => {
                 let value = |field: Field| match field {
@@ -115,6 +118,23 @@ impl<R: BufRead> RecordReader<R> {
                 invalid(line, column, reason, &self.text)
             }
         }))
+    }
+
+    /// The fields of the columns with names.
+    fn named(&self, mut fields: Vec<Field>) -> Result<Vec<Field>, Problem> {
+        let (width, found) = (self.header.len(), fields.len());
+        if found == width + self.unnamed {
+            let rest = fields.split_off(width);
+            if rest.iter().any(|field| !field.text.is_empty()) {
+                let reason = format!("a field after the {width} columns with names is not empty");
+                return Err(Problem { reason, field: None });
+            }
+        }
+        if fields.len() == width {
+            return Ok(fields);
+        }
+        let reason = format!("expected {width} fields, found {found}");
+        Err(Problem { reason, field: None })
     }
 
     /// The next record. Lines without text are skipped.
@@ -191,7 +211,7 @@ impl<R: BufRead> RecordReader<R> {
         let is_record = |line: &&[u8]| {
             let mut parser = self.parser();
             let is_open = parser.line(line);
-            !is_open && parser.finish().is_ok_and(|fields| fields.len() == self.header.len())
+            !is_open && parser.finish().and_then(|fields| self.named(fields)).is_ok()
         };
         let lines = self.input.line_end.lines(text).filter(|line| !is_blank(line));
         let lines: Vec<&[u8]> = lines.take(EXAMINED).collect();
