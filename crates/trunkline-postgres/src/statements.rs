@@ -8,7 +8,8 @@
 //!   one of the same transaction. The driver does not see the replies to that.
 //!
 //! The driver requests all values in the binary format, which not every type has. The columns that are to be texts are
-//! requested as such in its place.
+//! requested as such in its place. It reads the labels of enums as UTF-8, which those of a database without an encoding
+//! need not be: its query for them is replaced.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -45,15 +46,24 @@ impl ResultFormats {
     }
 }
 
+/// The query of the driver for the labels of an enum.
+const LABELS: &[u8] =
+    b"SELECT enumlabel\nFROM pg_catalog.pg_enum\nWHERE enumtypid = $1\nORDER BY enumsortorder\n";
+
+/// The same with ASCII labels in a database without an encoding. The driver only shows them.
+const SHOWN_LABELS: &[u8] = b"SELECT CASE pg_catalog.getdatabaseencoding() WHEN 'SQL_ASCII' \
+    THEN pg_catalog.encode(pg_catalog.convert_to(enumlabel::text, 'SQL_ASCII'), 'escape') ELSE enumlabel::text END \
+    FROM pg_catalog.pg_enum WHERE enumtypid = $1 ORDER BY enumsortorder";
+
 /// Changes the messages of one client, and finds the replies that it must not see.
 pub(crate) struct Statements {
     /// Random, with the characters of an identifier.
     suffix: String,
     /// Whether the first message, which has no type, has been read.
     has_started: bool,
-    /// The beginning of a message: its type, its length, and the names at the beginning of its body.
+    /// The beginning of a message: its type, its length, and the names and the query at the beginning of its body.
     head: Vec<u8>,
-    /// Number of zero bytes in the body so far. Each ends a name.
+    /// Number of zero bytes in the body so far. Each ends a name or a query.
     names: usize,
     /// Number of bytes of the message to come, which are not changed.
     remaining: usize,
@@ -172,6 +182,7 @@ impl Statements {
         if self.names < names(kind) && rest > 0 {
             return;
         }
+        let query = self.take_query();
         let name = self.statement();
         if self.is_shared {
             self.unnamed.send(kind, name.as_deref(), output);
@@ -187,12 +198,29 @@ impl Statements {
             }
             let end = self.end.as_ref().map_or(0, |end| end.len() - ALL_BINARY.len());
             // The message is in memory, so its length has four bytes.
-            let length = u32::try_from(self.head.len() - 1 + rest + end).unwrap_or(u32::MAX);
+            let length = self.head.len() - 1 + query.len() + rest + end;
+            let length = u32::try_from(length).unwrap_or(u32::MAX);
             self.head[1..HEADER].copy_from_slice(&length.to_be_bytes());
         }
+        self.head.extend_from_slice(&query);
+        self.unnamed.remember(&query, false);
         output.append(&mut self.head);
         (self.has_started, self.names, self.remaining) = (true, 0, rest);
         self.unnamed.remember(&[], rest == 0);
+    }
+
+    /// Removes the query after the name of a statement from the head. Returns the one to send, with the zero byte at its
+    /// end.
+    fn take_query(&mut self) -> Vec<u8> {
+        if self.names < 2 || self.head.first() != Some(&b'P') {
+            return Vec::new();
+        }
+        let name = self.head.iter().skip(HEADER).position(|byte| *byte == 0);
+        let query = self.head.split_off(HEADER + name.map_or(0, |end| end + 1));
+        match query.strip_suffix(&[0]) {
+            Some(LABELS) if name > Some(0) => [SHOWN_LABELS, &[0]].concat(),
+            _ => query,
+        }
     }
 
     /// The name of a statement at the end of the head, unless it is empty.
@@ -281,12 +309,12 @@ impl Unnamed {
     }
 }
 
-/// Number of names up to that of the statement at the beginning of a message: Parse, Close and Describe have one, and
-/// Bind has that of the portal before it.
+/// Number of texts at the beginning of a message: Close and Describe have the name of the statement, Parse has its query
+/// after it, and Bind has the name of the portal before it.
 fn names(kind: u8) -> usize {
     match kind {
-        b'P' | b'C' | b'D' => 1,
-        b'B' => 2,
+        b'C' | b'D' => 1,
+        b'P' | b'B' => 2,
         _ => 0,
     }
 }
@@ -335,6 +363,17 @@ mod tests {
             &[("B", "\0s12#\0\0\0\0\0\0\0"), ("E", "\0\0\0\0\0"), ("C", "Ss12#\0")],
         );
         check(&[("B", "p1\0s1\0\0\0\0\0\0\0")], &[("B", "p1\0s1#\0\0\0\0\0\0\0")]);
+    }
+
+    #[test]
+    fn the_query_for_labels_is_replaced() {
+        let labels =
+            |query: &[u8]| format!("\0{}\0\0\0", String::from_utf8(query.to_vec()).unwrap());
+        let (sent, shown) = (labels(super::LABELS), labels(super::SHOWN_LABELS));
+        check(&[("P", &format!("s0{sent}"))], &[("P", &format!("s0#{shown}"))]);
+        // Only the query of the driver, which is a named statement of the whole text.
+        let others = sent.replace("ORDER BY", "AND true ORDER BY");
+        check(&[("P", &format!("s0{others}"))], &[("P", &format!("s0#{others}"))]);
     }
 
     #[test]

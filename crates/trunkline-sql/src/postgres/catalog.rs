@@ -70,6 +70,12 @@ pub(super) fn shown(row: &Row, index: usize) -> Result<Option<String>, Error> {
     Ok(found.map(|text| String::from_utf8_lossy(text.0).into_owned()))
 }
 
+/// A list of texts for display, as [`shown`].
+pub(super) fn shown_list(row: &Row, index: usize) -> Result<Vec<String>, Error> {
+    let found: Vec<AnyText<'_>> = row.try_get(index)?;
+    Ok(found.iter().map(|text| String::from_utf8_lossy(text.0).into_owned()).collect())
+}
+
 /// A name. The inner error is one that is not UTF-8, with U+FFFD for invalid bytes: requests cannot contain it.
 pub(super) fn name(row: &Row, index: usize) -> Result<Result<String, String>, Error> {
     let bytes: AnyText<'_> = row.try_get(index)?;

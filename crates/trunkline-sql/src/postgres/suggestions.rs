@@ -64,7 +64,7 @@ async fn enum_values(transaction: &Transaction, name: &str) -> Result<Vec<String
         SELECT e.enumlabel::text FROM pg_catalog.pg_enum AS e \
         WHERE e.enumtypid = pg_catalog.to_regtype($1) ORDER BY e.enumsortorder";
     let found = transaction.look_up(VALUES, &[(&name, Type::TEXT)]).await?;
-    found.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    found.iter().map(|row| Ok(catalog::shown(row, 0)?.unwrap_or_default())).collect()
 }
 
 async fn tables_like(transaction: &Transaction, name: &str) -> Result<Vec<String>, Error> {

@@ -103,8 +103,8 @@ async fn types(transaction: &Transaction, oid: u32) -> Result<HashMap<String, Ty
     let mut types: HashMap<String, TypeFacts> = HashMap::new();
     for row in catalog::rows(transaction, TYPES, &[(&oid, Type::OID)]).await? {
         let facts = types.entry(catalog::shown(&row, 0)?.unwrap_or_default()).or_default();
-        facts.checks.extend(row.try_get::<_, Vec<String>>(1)?);
-        facts.values.extend(row.try_get::<_, Vec<String>>(2)?);
+        facts.checks.extend(catalog::shown_list(&row, 1)?);
+        facts.values.extend(catalog::shown_list(&row, 2)?);
     }
     Ok(types)
 }
