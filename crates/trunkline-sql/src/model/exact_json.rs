@@ -109,8 +109,11 @@ fn kept(value: &str) -> serde_json::Result<Json> {
         return Ok(raw(value));
     }
     let parsed = parse(value)?;
-    let may_differ = parsed.is_f64() || value.contains('\\');
-    Ok(if may_differ && parsed.to_string() != value { raw(value) } else { parsed })
+    if !parsed.is_f64() && !value.contains('\\') {
+        return Ok(parsed);
+    }
+    let written = parsed.to_string();
+    Ok(if written == value { parsed } else { raw(value) })
 }
 
 /// A value that is [kept as its text](kept), unless it is a number. The values of an object or a list are parsed in the
