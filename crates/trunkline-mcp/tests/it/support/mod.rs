@@ -19,7 +19,7 @@ pub(crate) use messages::{completed, expanded, headers_of, legacy, modern, post}
 pub(crate) use offers::offers;
 pub(crate) use pipes::Pipes;
 pub(crate) use server::{TestServer, serve, serve_mcp, serve_router, settings};
-pub(crate) use tools::router;
+pub(crate) use tools::{FLOOD, router};
 
 /// Longer than any wait in a passing test on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -12,7 +12,7 @@ use trunkline_mcp::{
     MissingCapability, Peer, PeerError, Progress,
 };
 
-use super::Gate;
+use super::{Gate, TIMEOUT};
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "trunkline::schemars")]
@@ -57,7 +57,8 @@ pub(crate) fn router(gate: &Gate) -> Router {
         tool("last_step", last_step),
         tool("lost_words", sum).input::<Add>().render_text(lost_words),
         tool("logs", logs),
-        tool("flood", flood),
+        // The reader may be slow.
+        tool("flood", flood).timeout(TIMEOUT),
         tool("broken_steps", broken_steps),
         waiting(gate, "wait", |_| {}),
         waiting_between_steps(gate),
@@ -249,10 +250,13 @@ async fn logs(log: Log) -> &'static str {
     "done"
 }
 
+/// The number of messages of `flood`.
+pub(crate) const FLOOD: u32 = 1_000;
+
 /// 20 MB: more than sockets hold.
 async fn flood(progress: Progress) -> &'static str {
-    let message = "x".repeat(2_000);
-    for done in 0..10_000 {
+    let message = "x".repeat(20_000);
+    for done in 0..FLOOD {
         progress.report(f64::from(done), None, Some(&message));
         yield_now().await;
     }
