@@ -7,10 +7,10 @@ use http::uri::Authority;
 use http::{HeaderValue, Version};
 
 use super::fields::Field;
-use super::host::{is_port, split_port};
+use super::host::{is_port, relative, split_port};
 use super::refusal::Refusal;
 
-/// The accepted host names of a server, compared without case.
+/// The accepted host names of a server, compared without case and without a dot at their end.
 ///
 /// An invalid name, such as `example.com:8080`, matches no request. Parse a [`Host`](super::Host) to validate a
 /// name.
@@ -65,8 +65,9 @@ impl Hosts {
         match self {
             Self::Any => false,
             Self::Listed(hosts) | Self::ListedAndAddresses(hosts) => {
+                let is_same = |listed: &String| relative(listed).eq_ignore_ascii_case(host);
                 // An empty name that is listed by mistake matches nothing.
-                !host.is_empty() && hosts.iter().any(|listed| listed.eq_ignore_ascii_case(host))
+                !host.is_empty() && hosts.iter().any(is_same)
             }
         }
     }
@@ -135,8 +136,9 @@ fn allowed(authority: &Authority, hosts: &Hosts) -> Result<(), Refusal> {
     {
         return Err(Refusal::Malformed("invalid port in the host; the maximum is 65535"));
     }
-    if hosts.allows(authority.host()) {
+    let host = relative(authority.host());
+    if hosts.allows(host) {
         return Ok(());
     }
-    Err(Refusal::Host(authority.host().to_owned()))
+    Err(Refusal::Host(host.to_owned()))
 }

@@ -15,6 +15,7 @@ use super::config::HttpConfig;
 use super::endpoint::Endpoint;
 use super::fields::Fields;
 use super::refusal::Refusal;
+use super::refusal_log::RefusalLog;
 use super::reply_body::ReplyBody;
 use super::validity::CurrentTokens;
 use super::{authority, bearer, body, origin};
@@ -27,12 +28,13 @@ pub(super) struct Guard {
     pub(super) rpc: Dispatcher,
     pub(super) settings: HttpConfig,
     pub(super) tokens: CurrentTokens,
+    pub(super) refusals: RefusalLog,
 }
 
 impl Guard {
     pub(super) fn new(rpc: Dispatcher, settings: HttpConfig) -> Self {
         let tokens = CurrentTokens::new(settings.bearer.clone());
-        Self { rpc, settings, tokens }
+        Self { rpc, settings, tokens, refusals: RefusalLog::default() }
     }
 
     /// Checks the host, origin, token and framing of a request, before its body is read. `fields` are its header
@@ -60,13 +62,20 @@ impl Guard {
         parts: &Parts,
         fields: &Fields<'_>,
     ) -> Result<(), Refusal> {
-        authority::check(parts, fields.host, &self.settings.hosts)?;
+        self.check_host(parts, fields)?;
         body::check_framing(fields)
     }
 
     fn check_site(&self, parts: &Parts, fields: &Fields<'_>) -> Result<(), Refusal> {
-        authority::check(parts, fields.host, &self.settings.hosts)?;
-        origin::check(fields, &parts.uri, &self.settings)
+        self.check_host(parts, fields)?;
+        let checked = origin::check(fields, &parts.uri, &self.settings);
+        checked.inspect_err(|refusal| self.refusals.note(refusal))
+    }
+
+    /// Checks the host only.
+    pub(super) fn check_host(&self, parts: &Parts, fields: &Fields<'_>) -> Result<(), Refusal> {
+        let checked = authority::check(parts, fields.host, &self.settings.hosts);
+        checked.inspect_err(|refusal| self.refusals.note(refusal))
     }
 
     /// Reads a body with the size limit, the timeout and the memory budget.

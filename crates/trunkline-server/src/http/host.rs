@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 /// A host name or address of a server, for [`Hosts`](super::Hosts): without a port, in lower case, IPv6
-/// addresses in brackets and in their shortest form.
+/// addresses in brackets and in their shortest form, and without the dot at the end of a fully qualified name.
 ///
 /// ```
 /// use trunkline::http::{Host, Hosts};
@@ -80,6 +80,7 @@ impl Host {
             return Some(Self(format!("[{address}]")));
         }
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        let host = relative(host);
         let is_name = !host.is_empty() && host.bytes().all(is_part);
         is_name.then(|| Self(host.to_ascii_lowercase()))
     }
@@ -95,6 +96,11 @@ impl From<Host> for String {
     fn from(host: Host) -> Self {
         host.0
     }
+}
+
+/// A host without the dot at the end of a fully qualified name, which is the same host (RFC 3986, section 3.2.2).
+pub(super) fn relative(host: &str) -> &str {
+    host.strip_suffix('.').filter(|rest| !rest.is_empty()).unwrap_or(host)
 }
 
 /// Splits an authority into the host and the text after its colon.

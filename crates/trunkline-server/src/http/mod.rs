@@ -49,6 +49,7 @@ mod negotiate;
 mod origin;
 mod protected_resource;
 mod refusal;
+mod refusal_log;
 mod reply_body;
 mod request_id;
 mod respond;

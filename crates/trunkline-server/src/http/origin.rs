@@ -1,5 +1,6 @@
 //! The check of the origin of web pages (RFC 6454).
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -11,7 +12,7 @@ use super::host::{Host, HostError, is_port, split_port};
 use super::refusal::Refusal;
 
 /// An origin for [`HttpConfig`]: a scheme, a host, and a port unless it is the default port of the scheme, in
-/// lower case as sent by browsers; or `*` for any origin.
+/// lower case as sent by browsers; or `*` for any origin. A dot at the end of the host is left out.
 ///
 /// ```
 /// use trunkline::http::{HttpConfig, Origin};
@@ -133,8 +134,20 @@ pub(super) fn check(fields: &Fields<'_>, uri: &Uri, settings: &HttpConfig) -> Re
 
 /// Whether a list contains an origin. An empty entry matches nothing.
 pub(super) fn lists(list: &[String], origin: &HeaderValue) -> bool {
-    let is_named = |listed: &String| origin.as_bytes().eq_ignore_ascii_case(listed.as_bytes());
+    let origin = relative(origin.as_bytes());
+    let is_named = |listed: &String| origin.eq_ignore_ascii_case(&relative(listed.as_bytes()));
     !origin.is_empty() && list.iter().any(|listed| listed == "*" || is_named(listed))
+}
+
+/// An origin or authority without the dot at the end of its host.
+fn relative(authority: &[u8]) -> Cow<'_, [u8]> {
+    let colon = authority.iter().rposition(|byte| *byte == b':');
+    // A colon may also be that of a scheme.
+    let end = colon.filter(|colon| authority[..*colon].ends_with(b".")).unwrap_or(authority.len());
+    match authority[..end].strip_suffix(b".") {
+        Some(host) => Cow::Owned([host, &authority[end..]].concat()),
+        None => Cow::Borrowed(authority),
+    }
 }
 
 /// Whether a request was sent by a page of this server, as opposed to a page of a listed origin or another program.
@@ -160,7 +173,8 @@ fn same_origin(origin: &HeaderValue, fields: &Fields<'_>, uri: &Uri) -> bool {
 
 fn same_authority(one: &[u8], other: &[u8], default_port: &[u8]) -> bool {
     let bare = |authority: &[u8]| {
-        authority.strip_suffix(default_port).unwrap_or(authority).to_ascii_lowercase()
+        let authority = relative(authority);
+        authority.strip_suffix(default_port).unwrap_or(&authority).to_ascii_lowercase()
     };
     !other.is_empty() && bare(one) == bare(other)
 }

@@ -26,7 +26,7 @@ use super::guard::Guard;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::session::Sessions;
-use super::{authority, negotiate, origin};
+use super::{negotiate, origin};
 
 /// The routes of an endpoint: an [`axum::Router`] and the name of the endpoint.
 ///
@@ -332,7 +332,7 @@ where
 fn refuse_path(guard: &Guard, request: Request) -> Response<ReplyBody> {
     let (parts, _) = request.into_parts();
     let format = negotiate::refused(&parts.headers, Format::ALL);
-    let host = authority::check(&parts, Fields::of(&parts.headers).host, &guard.settings.hosts);
+    let host = guard.check_host(&parts, &Fields::of(&parts.headers));
     let refusal = host.err().unwrap_or(Refusal::Path);
     guard.refuse(&Endpoint::CALLS, &refusal, None, format)
 }

@@ -101,8 +101,8 @@ impl HttpService {
             for address in &addresses {
                 settings.hosts.allow_address(*address);
             }
-            let Guard { rpc, tokens, .. } = Arc::unwrap_or_clone(guard);
-            Inner::new(Guard { rpc, settings, tokens }, addresses, routes)
+            let guard = Guard { settings, ..Arc::unwrap_or_clone(guard) };
+            Inner::new(guard, addresses, routes)
         });
         let guard = Arc::clone(&self.current().guard);
         guard.tokens.replace(guard.settings.bearer.clone());

@@ -165,6 +165,9 @@ async fn hosts() {
         "localhost:080",
         "localhost:",
         "LocalHost",
+        "localhost.",
+        "LOCALHOST.:8080",
+        "127.0.0.1.",
         "127.0.0.1:1",
         "[::1]",
         "[::1]:8080",
@@ -179,6 +182,10 @@ async fn hosts() {
         "notlocalhost",
         "127.0.0.2",
         "[::2]:8080",
+        ".",
+        "localhost..",
+        ".localhost",
+        "localhost.evil.example.",
     ] {
         check(&server, host, post_host(host), refused(403)).await;
     }
@@ -227,6 +234,7 @@ async fn authorities_of_absolute_targets() {
     for (target, expected) in [
         ("http://localhost/", served()),
         ("http://127.0.0.1:9/", served()),
+        ("http://localhost.:9/", served()),
         ("http://evil.example/", refused(403)),
         ("http://evil.example:80/", refused(403)),
         ("http://user@localhost/", refused(400)),
@@ -248,11 +256,14 @@ async fn accepts_configured_hosts() {
     check(&any, "any name, but a name", post_host("a@b"), refused(400)).await;
     check(&any, "any name, but a port", post_host("evil.example:+5"), refused(400)).await;
 
-    let names = ["rpc.example", "port.example:80"].map(str::to_owned).to_vec();
+    let names = ["rpc.example", "dot.example.", "port.example:80"].map(str::to_owned).to_vec();
     let listed = serve(settings(Hosts::Listed(names))).await;
     check_once(&listed, "a listed host with a port", post_host("port.example:80"), refused(403))
         .await;
     check_once(&listed, "a listed name", post_host("RPC.example:443"), served()).await;
+    for host in ["rpc.example.", "dot.example", "DOT.example.", "dot.example.:80"] {
+        check_once(&listed, host, post_host(host), served()).await;
+    }
     check_once(&listed, "one not listed", post_host("localhost"), refused(403)).await;
     check_once(&listed, "the server's address", post_host("127.0.0.1"), served()).await;
 
@@ -286,7 +297,14 @@ async fn accepts_any_origin_and_host_if_configured() {
 async fn origins() {
     let server = serve_pages().await;
     let from = |origin: &str| post_with(&format!("Origin: {origin}\r\n"), CALL);
-    for origin in ["http://localhost", "https://localhost", "http://localhost:80"] {
+    for origin in [
+        "http://localhost",
+        "https://localhost",
+        "http://localhost:80",
+        "http://localhost.",
+        "http://localhost.:80",
+        "https://listed.example.",
+    ] {
         check(&server, origin, from(origin), served().without(ALLOW_ORIGIN)).await;
     }
     let listed = from("https://listed.example");
@@ -299,6 +317,8 @@ async fn origins() {
         "https://evil.example",
         "http://listed.example",
         "https://listed.example:444",
+        "https://listed.example..",
+        "http://localhost.:8080",
         "https://listed.example.evil.example",
         "http://localhost:8080",
         "http://localhost.evil.example",
@@ -340,6 +360,9 @@ fn parses_hosts_and_origins() {
         ("example.com", Ok("example.com")),
         ("API.Example.com", Ok("api.example.com")),
         ("my_host-1", Ok("my_host-1")),
+        ("Example.com.", Ok("example.com")),
+        ("example.com.:8080", Err("use `example.com`")),
+        ("https://example.com./rpc", Err("use `example.com`")),
         ("192.0.2.1", Ok("192.0.2.1")),
         ("[::1]", Ok("[::1]")),
         ("[2001:DB8:0:0:0:0:0:1]", Ok("[2001:db8::1]")),
@@ -368,6 +391,8 @@ fn parses_hosts_and_origins() {
         ("https://app.example.com", Ok("https://app.example.com")),
         ("HTTPS://App.Example.com:8443", Ok("https://app.example.com:8443")),
         ("http://localhost:3000", Ok("http://localhost:3000")),
+        ("https://app.example.com.", Ok("https://app.example.com")),
+        ("https://app.example.com.:8443", Ok("https://app.example.com:8443")),
         ("http://[0:0:0:0:0:0:0:1]:3000", Ok("http://[::1]:3000")),
         ("chrome-extension://abcdef", Ok("chrome-extension://abcdef")),
         ("", Err("empty")),
