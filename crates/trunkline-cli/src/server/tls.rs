@@ -1,6 +1,7 @@
 //! The certificate of https.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::Args;
@@ -12,7 +13,7 @@ use trunkline::server::Tls;
 pub(crate) struct TlsArgs {
     /// Certificate chain for https, as a PEM file
     ///
-    /// The server's certificate and those that lead to a root. A replaced file is used within a minute, and connections
+    /// The server's certificate and those that lead to a root. A replaced file is used within seconds, and connections
     /// stay open. Requires --tls-key.
     #[arg(long, value_name = "FILE", env = "TRUNKLINE_TLS_CERT", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
@@ -20,6 +21,9 @@ pub(crate) struct TlsArgs {
     #[arg(long, value_name = "FILE", env = "TRUNKLINE_TLS_KEY", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 }
+
+/// The interval of checks whether the files have been replaced. `trunkline health` expects the certificate of the file.
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 impl TlsArgs {
     /// Whether the server uses TLS.
@@ -47,6 +51,7 @@ impl TlsArgs {
             return Ok(None);
         };
         let tls = Tls::open(certificate, key);
-        tls.map(Some).context("cannot serve https; check --tls-cert and --tls-key")
+        let tls = tls.map(|tls| Some(tls.check_interval(CHECK_INTERVAL)));
+        tls.context("cannot serve https; check --tls-cert and --tls-key")
     }
 }

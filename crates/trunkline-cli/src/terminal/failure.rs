@@ -249,6 +249,11 @@ fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn
     })
 }
 
+/// Whether the certificate of the server is not accepted.
+pub(crate) fn refuses_certificate(error: &TransportError) -> bool {
+    matches!(tls(error), Some(rustls::Error::InvalidCertificate(_)))
+}
+
 fn tls(error: &TransportError) -> Option<&rustls::Error> {
     causes(error).find_map(as_rustls)
 }

@@ -18,7 +18,7 @@ mod table;
 mod text;
 
 pub(crate) use document::indented;
-pub(crate) use failure::{Failure, finish, wait_for};
+pub(crate) use failure::{Failure, finish, refuses_certificate, wait_for};
 pub(crate) use keyboard::Keyboard;
 pub(crate) use markdown::MarkdownStream;
 pub(crate) use pages::{print_all, print_pages};

@@ -4,6 +4,8 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
+use rcgen::{CertificateParams, KeyPair};
+
 use crate::support::{Connection, Ended, PATIENCE, Server, post, run, tpch, trunkline};
 
 /// A server with a token, and the address of its listener for probes.
@@ -151,6 +153,64 @@ fn the_health_command_finds_the_configured_server() {
     check_health(&health(folder.path(), &["--live"], &[]), 0, ": alive\n");
 }
 
+/// The certificate need not name the address, nor be valid for other clients.
+#[test]
+fn the_health_command_expects_the_certificate_of_the_server() {
+    let (folder, _) = tpch();
+    let path = |name: &str| folder.path().join(name);
+    let write = |name: &str, has_ended: bool| {
+        let key = KeyPair::generate().unwrap();
+        let mut certificate = CertificateParams::new(vec!["tools.example".to_owned()]).unwrap();
+        if has_ended {
+            certificate.not_after = rcgen::date_time_ymd(2020, 1, 1);
+        }
+        let certificate = certificate.self_signed(&key).unwrap();
+        fs::write(path(&format!("{name}.pem")), certificate.pem()).unwrap();
+        fs::write(path(&format!("{name}.key")), key.serialize_pem()).unwrap();
+    };
+    write("a", false);
+    write("b", true);
+    let server = |name: &str| {
+        let mut command = trunkline(folder.path());
+        let files = [format!("{name}.pem"), format!("{name}.key")];
+        command.args(["serve", "--db", "tpch.db", "--port", "0"]);
+        command.args(["--tls-cert", &files[0], "--tls-key", &files[1]]);
+        Server::start(command)
+    };
+    for name in ["a", "b"] {
+        let server = server(name);
+        let port = server.address.port().to_string();
+        let all = format!("0.0.0.0:{port}");
+        let file = format!("{name}.pem");
+        let other = if name == "a" { "b.pem" } else { "a.pem" };
+        let own = |arguments: &[&str], variables: &[(&str, &str)]| {
+            let mut all = variables.to_vec();
+            all.push(("TRUNKLINE_TLS_CERT", &file));
+            health(folder.path(), arguments, &all)
+        };
+        check_health(&own(&["--port", &port], &[]), 0, ": ready\n");
+        check_health(&own(&["--port", &port, "--live"], &[]), 0, ": alive\n");
+        check_health(&own(&[], &[("TRUNKLINE_LISTEN", &*all)]), 0, ": ready\n");
+        let arguments = ["--port", &port, "--tls-cert", other, "--timeout-ms", "700"];
+        check_health(&health(folder.path(), &arguments, &[]), 1, "another certificate");
+        // The certificate is not trusted for a URL.
+        let url = format!("https://127.0.0.1:{port}");
+        check_health(&own(&[&url], &[]), 1, "cannot connect");
+        let text = format!("[server]\nlisten = '127.0.0.1:{port}'\ntls.cert = '{file}'\n");
+        fs::write(path("trunkline.toml"), text + &format!("tls.key = '{name}.key'\n")).unwrap();
+        check_health(&health(folder.path(), &[], &[]), 0, ": ready\n");
+        fs::remove_file(path("trunkline.toml")).unwrap();
+        drop(server);
+    }
+
+    // A file that is replaced meanwhile.
+    let server = server("a");
+    let port = server.address.port().to_string();
+    write("a", false);
+    let arguments = ["--port", &port, "--tls-cert", "a.pem", "--timeout-ms", "9s"];
+    check_health(&health(folder.path(), &arguments, &[]), 0, ": ready\n");
+}
+
 #[test]
 fn the_health_command_reports_a_server_that_does_not_answer() {
     let (folder, _) = tpch();
@@ -165,7 +225,8 @@ fn the_health_command_reports_a_server_that_does_not_answer() {
         (&["--listen", &free], "cannot connect"),
         (&[&missing], "HTTP status 404, and no health page"),
         (&["--port", "0"], "the system chooses the port of 127.0.0.1:0"),
-        (&["--tls-cert", "cert.pem"], "uses TLS"),
+        (&["--tls-cert", "cert.pem"], "cannot read the certificate cert.pem: "),
+        (&["--tls-cert", "tpch.db"], "cannot read the certificate tpch.db: no certificate"),
     ] {
         check_health(&health(folder.path(), arguments, &[]), 1, part);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{VerifierBuilderError, WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -24,6 +24,8 @@ use crate::error::TransportError;
 pub struct Roots {
     of_machine: bool,
     added: Vec<CertificateDer<'static>>,
+    /// The only certificate that the server may present, instead of the others.
+    own: Option<CertificateDer<'static>>,
 }
 
 /// The error for a text without usable certificates.
@@ -46,7 +48,18 @@ impl Roots {
     /// [`add_pem`](Self::add_pem).
     #[must_use]
     pub fn none() -> Self {
-        Self { of_machine: false, added: Vec::new() }
+        Self { of_machine: false, added: Vec::new(), own: None }
+    }
+
+    /// The first certificate of a PEM text, which must be the one that the server presents. Its names, dates and issuer
+    /// are not verified: for a program on the machine of the server, which reads the server's own file and connects to
+    /// an address that the certificate need not name.
+    ///
+    /// # Errors
+    /// When the text contains no certificate, or an invalid one before it.
+    pub fn of_server(pem: &[u8]) -> Result<Self, RootsError> {
+        let own = CertificateDer::pem_slice_iter(pem).next().ok_or(RootsError::Empty)?;
+        Ok(Self { own: Some(own.map_err(RootsError::Pem)?), ..Self::none() })
     }
 
     /// Adds the certificates of a PEM text.
@@ -67,7 +80,14 @@ impl Roots {
         Ok(())
     }
 
-    fn verifier(&self, provider: &Arc<CryptoProvider>) -> Result<Verifier, TransportError> {
+    fn verifier(
+        &self,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ServerCertVerifier>, TransportError> {
+        if let Some(own) = &self.own {
+            let (own, provider) = (own.clone(), Arc::clone(provider));
+            return Ok(Arc::new(OwnCertificate { own, provider }));
+        }
         let mut trusted = self.added.clone();
         let mut failed = None;
         if self.of_machine {
@@ -79,16 +99,18 @@ impl Roots {
         // Invalid certificates of a machine are skipped.
         store.add_parsable_certificates(trusted.iter().cloned());
         // The only possible error is an empty store.
-        Verifier::new(store, trusted, Arc::clone(provider)).map_err(|_| TransportError::NoRoots {
+        let verifier = Verifier::new(store, trusted, Arc::clone(provider));
+        let verifier = verifier.map_err(|_| TransportError::NoRoots {
             source: failed.map(|error| Arc::new(error) as _),
-        })
+        });
+        Ok(Arc::new(verifier?))
     }
 }
 
 /// The root certificates of this machine. `SSL_CERT_FILE` and `SSL_CERT_DIR` override them.
 impl Default for Roots {
     fn default() -> Self {
-        Self { of_machine: true, added: Vec::new() }
+        Self { of_machine: true, ..Self::none() }
     }
 }
 
@@ -115,7 +137,7 @@ pub(super) fn connector(
         false => config.with_root_certificates(RootCertStore::empty()),
         true => {
             let verifier = roots.verifier(&provider)?;
-            config.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+            config.dangerous().with_custom_certificate_verifier(verifier)
         }
     };
     let config = config.with_no_client_auth();
@@ -192,6 +214,59 @@ impl ServerCertVerifier for Verifier {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.inner.supported_verify_schemes()
+    }
+}
+
+/// Accepts one certificate. The handshake proves that the server has its key.
+#[derive(Debug)]
+struct OwnCertificate {
+    own: CertificateDer<'static>,
+    provider: Arc<CryptoProvider>,
+}
+
+/// The error if the server presents another certificate than that of [`Roots::of_server`].
+#[derive(Debug, thiserror::Error)]
+#[error("the server presents another certificate than the expected one")]
+struct OtherCertificate;
+
+impl ServerCertVerifier for OwnCertificate {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if *end_entity == self.own {
+            return Ok(ServerCertVerified::assertion());
+        }
+        let reason = OtherError(Arc::new(OtherCertificate));
+        Err(Error::InvalidCertificate(CertificateError::Other(reason)))
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, cert, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, cert, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 
