@@ -21,7 +21,7 @@ use crate::terminal::{Sensitive, line, output, similar};
 /// `trunkline FILE.db` serves that file, read-only, at http://127.0.0.1:8080; it is short for `trunkline serve
 /// FILE.db`. The other subcommands are clients and tools. Most flags of the server also have an environment variable,
 /// and some a key in trunkline.toml. The command line takes precedence over the environment, and the environment over
-/// the file. An empty variable counts as not set. Sizes and times may have a unit, such as 64KiB, 10MB, 30s or 5min.
+/// the file. An empty or blank variable counts as not set. Sizes and times may have a unit, such as 64KiB, 10MB, 30s or 5min.
 #[derive(Parser)]
 #[command(
     name = "trunkline",
@@ -114,6 +114,15 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Sets the files of secrets, which are read again.
+    fn set_secret_files(&mut self, config: &Config) {
+        match self {
+            Self::Serve(arguments) | Self::Doctor(arguments) => arguments.set_secret_files(config),
+            Self::Mcp(arguments) => arguments.set_secret_files(config),
+            _ => {}
+        }
+    }
+
     /// The flags of logs and of the export of traces and metrics, of commands that serve.
     pub(crate) fn telemetry(&self) -> Option<&TelemetryArgs> {
         match self {
@@ -155,7 +164,9 @@ pub(crate) fn parse() -> (Command, Config) {
         Ok(line)
     });
     let line = line.unwrap_or_else(|error| error.format(&mut command).exit());
-    (line.command.unwrap_or(Command::Serve(Box::new(line.serve))), config)
+    let mut command = line.command.unwrap_or(Command::Serve(Box::new(line.serve)));
+    command.set_secret_files(&config);
+    (command, config)
 }
 
 /// Parses a command line, without a configuration file.
@@ -182,10 +193,12 @@ pub(crate) fn reread() -> anyhow::Result<(Box<serve::Serve>, Config)> {
     let matches = command.clone().try_get_matches()?;
     resolve(&mut config, &command, &matches);
     let line = Line::from_arg_matches(&matches)?;
-    match line.command {
-        Some(Command::Serve(serve)) => Ok((serve, config)),
-        _ => Ok((Box::new(line.serve), config)),
-    }
+    let mut serve = match line.command {
+        Some(Command::Serve(serve)) => serve,
+        _ => Box::new(line.serve),
+    };
+    serve.set_secret_files(&config);
+    Ok((serve, config))
 }
 
 /// Parses the arguments, with the values of the configuration file as defaults.

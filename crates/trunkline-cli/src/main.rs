@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     if let Some(code) = init::first_process() {
         return code;
     }
+    config::remove_blank_variables(arguments::command);
     let (command, config) = arguments::parse();
     let telemetry = match telemetry::start(command.telemetry()) {
         Ok(telemetry) => telemetry,

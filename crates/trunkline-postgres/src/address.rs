@@ -9,17 +9,21 @@ use rustls::ClientConfig;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
+use crate::credentials::Credentials;
 use crate::error::ConnectError;
-use crate::pgpass;
 use crate::pooling::{Pooling, Sessions};
+use crate::target::TargetSession;
 use crate::tls::{self, TlsMode};
 use crate::url::PostgresUrl;
 
 /// The hosts of a server, the user and the database.
 pub struct Address {
+    /// The configuration without the password of a file.
     pub(crate) config: Config,
+    pub(crate) credentials: Credentials,
     pub(crate) hosts: Vec<(Host, u16)>,
     pub(crate) tls: Option<Tls>,
+    pub(crate) target: TargetSession,
     pooling: Pooling,
     /// Whether a connection has shown that sessions are shared.
     has_pooler: AtomicBool,
@@ -62,18 +66,25 @@ impl Address {
             .zip(config.get_hosts())
             .map(|(index, host)| (host.clone(), port(index)))
             .collect();
-        if config.get_password().is_none()
-            && let Some(password) = pgpass::find(&config, &hosts, &variable)?
-        {
-            config.password(password);
-        }
         let tls = tls(url, ca_file, &variable)?;
         // TLS is established before tokio-postgres gets the stream.
         config.ssl_mode(tokio_postgres::config::SslMode::Disable);
+        let credentials = Credentials::new(url, config.clone(), &hosts, &variable)?;
         let fresh_session = fresh_session(config.get_application_name().unwrap_or_default());
         let (has_pooler, has_transactions) = (AtomicBool::new(false), AtomicBool::new(false));
         let pooling = url.pooling;
-        Ok(Self { config, hosts, tls, pooling, has_pooler, has_transactions, fresh_session })
+        let target = target(url, &variable)?;
+        Ok(Self {
+            config,
+            credentials,
+            hosts,
+            tls,
+            target,
+            pooling,
+            has_pooler,
+            has_transactions,
+            fresh_session,
+        })
     }
 
     /// Sets whether sessions are shared, unless it is [`Pooling::Detect`]. It takes precedence over the URL.
@@ -191,21 +202,46 @@ fn fresh_session(application_name: &str) -> String {
     )
 }
 
+/// The parameter `target_session_attrs`, or its variable.
+fn target(
+    url: &PostgresUrl,
+    variable: &impl Fn(&str) -> Option<String>,
+) -> Result<TargetSession, ConnectError> {
+    const VARIABLE: &str = "PGTARGETSESSIONATTRS";
+    let of_variable = || variable(VARIABLE).map(|text| text.parse::<TargetSession>()).transpose();
+    let target = url.target.map_or_else(of_variable, |target| Ok(Some(target)));
+    let setting = |expected: &'static str| ConnectError::Setting {
+        setting: VARIABLE,
+        reason: expected.to_owned(),
+    };
+    Ok(target.map_err(setting)?.unwrap_or_default())
+}
+
 /// The configuration of TLS. None if it is disabled.
 fn tls(
     url: &PostgresUrl,
     ca_file: Option<&Path>,
     variable: &impl Fn(&str) -> Option<String>,
 ) -> Result<Option<Tls>, ConnectError> {
-    let mode = url.ssl_mode.clone().or_else(|| variable("PGSSLMODE"));
-    let mode = mode.as_deref().map_or(Ok(TlsMode::Prefer), TlsMode::parse)?;
-    if mode == TlsMode::Disable {
-        return Ok(None);
-    }
     let roots = ca_file.map(Path::to_owned).or_else(|| url.ssl_root_cert.clone());
     let roots = roots.or_else(|| variable("PGSSLROOTCERT").map(PathBuf::from));
     // The name that PostgreSQL uses for the certificates of the system.
-    let roots = roots.as_deref().filter(|path| *path != Path::new("system"));
+    let (system, roots) = match roots.as_deref() {
+        Some(path) if path == Path::new("system") => (true, None),
+        roots => (false, roots),
+    };
+    let mode = url.ssl_mode.clone().or_else(|| variable("PGSSLMODE"));
+    let default = if system { TlsMode::VerifyFull } else { TlsMode::Prefer };
+    let mode = mode.as_deref().map_or(Ok(default), TlsMode::parse)?;
+    // As in PostgreSQL's own clients: anyone can have a certificate of a public authority.
+    if system && mode < TlsMode::VerifyFull {
+        let reason =
+            "`sslrootcert=system` verifies only with verify-full; set it, or remove `sslrootcert`";
+        return Err(ConnectError::Setting { setting: "sslmode", reason: reason.to_owned() });
+    }
+    if mode == TlsMode::Disable {
+        return Ok(None);
+    }
     let config = tls::client_config(mode, roots)?;
     Ok(Some(Tls { config, is_required: mode >= TlsMode::Require }))
 }
@@ -314,6 +350,45 @@ mod tests {
             none,
             "invalid PostgreSQL URL: unknown option `nonsense`",
         );
+        // Hosted servers.
+        let system = "setting `sslmode`: `sslrootcert=system` verifies only with verify-full";
+        for (parameters, environment, expected) in [
+            ("?sslmode=verify-full&sslrootcert=system", none, Ok(Some(true))),
+            ("?sslrootcert=system", none, Ok(Some(true))),
+            ("?sslrootcert=system&sslmode=require", none, Err(system)),
+            ("?sslrootcert=system&sslmode=disable", none, Err(system)),
+            ("?sslmode=prefer", &[("PGSSLROOTCERT", "system")], Err(system)),
+            ("", &[("PGSSLROOTCERT", "system")], Ok(Some(true))),
+            ("?sslmode=require&channel_binding=require", none, Ok(Some(true))),
+            ("?sslmode=require&options=endpoint%3Dep-a-1", none, Ok(Some(true))),
+            ("?sslmode=require&connect_timeout=10&application_name=a", none, Ok(Some(true))),
+            ("?pgbouncer=true&connect_timeout=15", none, Ok(Some(false))),
+            ("?gssencmode=disable&client_encoding=UTF8", none, Ok(Some(false))),
+            ("?target_session_attrs=read-write", none, Ok(Some(false))),
+            ("", &[("PGTARGETSESSIONATTRS", "primary")], Ok(Some(false))),
+            (
+                "",
+                &[("PGTARGETSESSIONATTRS", "x")],
+                Err(
+                    "setting `PGTARGETSESSIONATTRS`: expected any, read-write, read-only, primary, standby or prefer-standby",
+                ),
+            ),
+        ] {
+            let url = format!("postgres://u.ref:p%23@h/x{parameters}");
+            let address = Address::parse(&url, |name| {
+                environment
+                    .iter()
+                    .find(|(key, _)| *key == name)
+                    .map(|(_, value)| (*value).to_owned())
+            });
+            match (address, expected) {
+                (Ok(address), Ok(tls)) => {
+                    assert_eq!(address.tls.map(|tls| tls.is_required), tls, "{parameters}");
+                }
+                (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
+                (found, _) => panic!("{parameters}: {found:?}"),
+            }
+        }
         check(
             "mysql://h/x",
             none,

@@ -14,7 +14,7 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tokio_postgres::config::Host;
 use tokio_postgres::types::BorrowToSql;
-use tokio_postgres::{CancelToken, Client, RowStream, SimpleQueryMessage, Statement};
+use tokio_postgres::{CancelToken, Client, Config, RowStream, SimpleQueryMessage, Statement};
 use tokio_rustls::TlsConnector;
 
 use crate::address::Address;
@@ -22,6 +22,7 @@ use crate::channel_binding::ServerEndPoint;
 use crate::error::ConnectError;
 use crate::pooling::Sessions;
 use crate::stream::{Io, ObservedStream, SessionState};
+use crate::target::TargetSession;
 
 /// The limits of connecting.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +43,8 @@ pub struct Connection {
     pub sessions: Sessions,
     /// Whether texts of the database may be any bytes: its encoding is `SQL_ASCII`.
     pub has_any_text: bool,
+    /// Whether its user is not that of the first URL, but one that was [read later](crate::PostgresUrl::with_source).
+    pub has_other_user: bool,
     /// Whether the process of the server is that of the connection.
     is_direct: bool,
     /// The place of its host in the address, for cancellation.
@@ -62,12 +65,16 @@ impl Connection {
     pub async fn open(address: &Address, limits: ConnectLimits) -> Result<Self, ConnectError> {
         let mut failure =
             ConnectError::Setting { setting: "host", reason: "no host is given".to_owned() };
-        for (index, (host, port)) in address.hosts.iter().enumerate() {
-            let name = shown(host, *port);
-            match timeout(limits.timeout, Self::open_host(address, index, limits)).await {
-                Ok(Ok(connection)) => return Ok(connection),
-                Ok(Err(error)) => failure = error,
-                Err(_) => failure = ConnectError::Timeout { host: name, limit: limits.timeout },
+        // That of the URL takes precedence.
+        let limit = address.config.get_connect_timeout().copied().unwrap_or(limits.timeout);
+        for target in address.target.passes() {
+            for (index, (host, port)) in address.hosts.iter().enumerate() {
+                let name = shown(host, *port);
+                match timeout(limit, Self::open_host(address, index, *target, limits)).await {
+                    Ok(Ok(connection)) => return Ok(connection),
+                    Ok(Err(error)) => failure = error,
+                    Err(_) => failure = ConnectError::Timeout { host: name, limit },
+                }
             }
         }
         Err(failure)
@@ -79,14 +86,46 @@ impl Connection {
     fn open_host(
         address: &Address,
         index: usize,
+        target: TargetSession,
         limits: ConnectLimits,
     ) -> Pin<Box<dyn Future<Output = Result<Self, ConnectError>> + Send + '_>> {
-        Box::pin(Self::connect_to(address, index, limits))
+        Box::pin(async move {
+            let connection = Self::connect_to(address, index, limits).await?;
+            let host = address.hosts.get(index).map(|(host, port)| shown(host, *port));
+            let host = host.unwrap_or_default();
+            match target.refusal(&connection.client).await {
+                Ok(None) => Ok(connection),
+                Ok(Some(reason)) => Err(ConnectError::Refused { host, message: reason.to_owned() }),
+                Err(error) => Err(refused(&host, &error)),
+            }
+        })
     }
 
     async fn connect_to(
         address: &Address,
         index: usize,
+        limits: ConnectLimits,
+    ) -> Result<Self, ConnectError> {
+        let mut config = address.credentials.read(index).await;
+        let mut opened = Self::connect_with(address, index, &config, limits).await;
+        if matches!(opened, Err(ConnectError::Refused { .. })) {
+            // The password may have been changed since it was read.
+            let changed = address.credentials.read(index).await;
+            if changed != config {
+                opened = Self::connect_with(address, index, &changed, limits).await;
+                config = changed;
+            }
+        }
+        if opened.is_ok() {
+            address.credentials.note(index, config);
+        }
+        opened
+    }
+
+    async fn connect_with(
+        address: &Address,
+        index: usize,
+        config: &Config,
         limits: ConnectLimits,
     ) -> Result<Self, ConnectError> {
         let host = address.hosts.get(index).map(|(host, port)| shown(host, *port));
@@ -96,7 +135,8 @@ impl Connection {
         let stream = ObservedStream::new(stream, limits.max_message, Arc::clone(&state));
         let stream = stream.map_err(|source| ConnectError::Io { host: host.clone(), source })?;
         let refused = |error: tokio_postgres::Error| refused(&host, &error);
-        let config = end_point.config(&address.config);
+        let has_other_user = config.get_user() != address.config.get_user();
+        let config = end_point.config(config);
         let (client, driver) = config.connect_raw(stream, end_point).await.map_err(refused)?;
         let has_any_text = driver.parameter("server_encoding") == Some("SQL_ASCII");
         tokio::spawn(async move {
@@ -115,12 +155,13 @@ impl Connection {
         if sessions == Sessions::Shared {
             state.set_shared();
         }
-        if sessions == Sessions::Shared && address.config.get_options().is_some() {
+        let has_settings = address.config.get_options().is_some_and(has_settings);
+        if sessions == Sessions::Shared && has_settings {
             let reason = "a connection pooler does not apply it to each session; set the values for the role: \
                           ALTER ROLE … SET …";
             return Err(ConnectError::Setting { setting: "options", reason: reason.to_owned() });
         }
-        Ok(Self { client, state, sessions, has_any_text, is_direct, host: index })
+        Ok(Self { client, state, sessions, has_any_text, has_other_user, is_direct, host: index })
     }
 
     /// Runs a prepared statement. `is_text` has an element for each column of its result: whether its values are
@@ -186,6 +227,12 @@ impl Canceller {
         };
         let _ = timeout(patience, request).await;
     }
+}
+
+/// Whether the parameter `options` has settings of the session. Hosted servers also take the name of an endpoint from it,
+/// such as `endpoint=NAME`, which is not an option of PostgreSQL.
+fn has_settings(options: &str) -> bool {
+    options.split_whitespace().any(|word| word.starts_with('-'))
 }
 
 /// The process of the server that runs a transaction. None if its statements are run by several ones, or if the pooler
@@ -297,5 +344,26 @@ fn shown(host: &Host, port: u16) -> String {
         Host::Tcp(name) => format!("{name}:{port}"),
         #[cfg(unix)]
         Host::Unix(directory) => directory.join(format!(".s.PGSQL.{port}")).display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_settings;
+
+    #[test]
+    fn options_with_settings_of_the_session() {
+        for (options, expected) in [
+            ("endpoint=ep-cool-name-1", false),
+            ("project=ep-cool-name-1", false),
+            ("reference=abc", false),
+            ("-c search_path=a", true),
+            ("-csearch_path=a", true),
+            ("--search_path=a", true),
+            ("endpoint=ep-a-1 -c search_path=a", true),
+            ("", false),
+        ] {
+            assert_eq!(has_settings(options), expected, "{options}");
+        }
     }
 }

@@ -45,6 +45,30 @@ pub(crate) fn is_known(word: &str) -> bool {
     KEYWORDS.contains(&word)
 }
 
+/// The remedy for the error of the driver about an unknown parameter of a URL: those of other libraries.
+pub(crate) fn remedy_for_unknown(message: &str) -> &'static str {
+    let Some(name) = message.strip_prefix("unknown option `") else { return "" };
+    match name.trim_end_matches('`') {
+        "ssl" | "tls" | "encrypt" | "sslaccept" => {
+            "; use `sslmode=require` or `sslmode=verify-full`"
+        }
+        "schema" | "currentSchema" | "search_path" => {
+            "; remove it: names are searched in the search path of the role (ALTER ROLE … SET search_path = …)"
+        }
+        "connection_limit" | "pool_size" | "max_connections" | "pool_timeout" => {
+            "; remove it: `connections` of the configuration file is the limit of connections"
+        }
+        "prepareThreshold" | "statement_cache_size" | "prepared_statements" => {
+            "; use `pgbouncer=true` for a connection pooler in transaction mode"
+        }
+        "sslcert" | "sslkey" | "sslpassword" => {
+            "; remove it: client certificates are not supported"
+        }
+        "service" => "; write the settings of the service in the URL",
+        _ => "; remove it",
+    }
+}
+
 /// Whether a text is meant as a list of keywords. It may be invalid.
 pub(crate) fn are_meant(text: &str) -> bool {
     let is_word = |character: char| character.is_ascii_lowercase() || character == '_';

@@ -9,6 +9,7 @@
 mod address;
 mod channel_binding;
 mod connect;
+mod credentials;
 mod error;
 mod keywords;
 mod outage;
@@ -16,6 +17,7 @@ mod pgpass;
 mod pooling;
 mod statements;
 mod stream;
+mod target;
 mod tls;
 mod url;
 

@@ -1,33 +1,37 @@
 //! The password file of PostgreSQL, `~/.pgpass`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
 use crate::error::ConnectError;
 
-/// The password for the first host, if the file has one.
-pub(crate) fn find(
-    config: &Config,
-    hosts: &[(Host, u16)],
-    variable: impl Fn(&str) -> Option<String>,
-) -> Result<Option<String>, ConnectError> {
+/// The path of the file. It may not exist.
+pub(crate) fn path(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let path = variable("PGPASSFILE").map(PathBuf::from);
-    let path = path.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".pgpass")));
-    let Some(path) = path.filter(|path| path.is_file()) else { return Ok(None) };
+    path.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".pgpass")))
+}
+
+/// The password for a host, if the file exists and has one. Blocks.
+pub(crate) fn find(
+    path: &Path,
+    config: &Config,
+    (host, port): &(Host, u16),
+) -> Result<Option<String>, ConnectError> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let error = |reason: String| ConnectError::File { path: path.to_owned(), reason };
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
         let is_private = path.metadata().is_ok_and(|metadata| metadata.mode() & 0o077 == 0);
         if !is_private {
-            let reason = "others can read it; change its permissions to 0600".to_owned();
-            return Err(ConnectError::File { path, reason });
+            return Err(error("others can read it; change its permissions to 0600".to_owned()));
         }
     }
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| ConnectError::File { path, reason: error.to_string() })?;
-    let Some((host, port)) = hosts.first() else { return Ok(None) };
+    let text = std::fs::read_to_string(path).map_err(|source| error(source.to_string()))?;
     let host = match host {
         Host::Tcp(name) => name.clone(),
         // As PostgreSQL's own clients do for sockets.

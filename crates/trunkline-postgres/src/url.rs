@@ -1,6 +1,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
@@ -9,6 +10,7 @@ use tokio_postgres::config::Host;
 use crate::error::ConnectError;
 use crate::keywords;
 use crate::pooling::Pooling;
+use crate::target::TargetSession;
 
 /// The URL of a database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=MODE&sslrootcert=FILE`, or the same as
 /// a list of keywords: `host=HOST user=USER dbname=DATABASE`. The parameter `transaction_pooling`, or `pgbouncer`, is
@@ -22,7 +24,23 @@ pub struct PostgresUrl {
     pub(crate) ssl_mode: Option<String>,
     pub(crate) ssl_root_cert: Option<PathBuf>,
     pub(crate) pooling: Pooling,
+    pub(crate) target: Option<TargetSession>,
+    pub(crate) password_file: Option<PathBuf>,
+    source: Option<Source>,
 }
+
+/// The place of a URL that may change.
+#[derive(Clone)]
+struct Source(Arc<dyn Fn() -> Result<String, String> + Send + Sync>);
+
+/// A URL is the same wherever it is read.
+impl PartialEq for Source {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Source {}
 
 /// The parameters that this crate reads itself.
 #[derive(Default)]
@@ -30,6 +48,9 @@ struct Parameters {
     ssl_mode: Option<String>,
     ssl_root_cert: Option<PathBuf>,
     pooling: Option<Pooling>,
+    target: Option<TargetSession>,
+    password_file: Option<PathBuf>,
+    default_application_name: Option<String>,
 }
 
 impl PostgresUrl {
@@ -45,12 +66,48 @@ impl PostgresUrl {
         self.config.get_dbname()
     }
 
+    /// Reads the URL again for each new connection, such as from a file whose password is rotated: `read` returns its text,
+    /// or an error without parts of it. The user and the password are used; if other parts have changed, those of the
+    /// previous URL remain in use.
+    #[must_use]
+    pub fn with_source(
+        self,
+        read: impl Fn() -> Result<String, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { source: Some(Source(Arc::new(read))), ..self }
+    }
+
+    /// Whether the URL is read again.
+    pub(crate) fn has_source(&self) -> bool {
+        self.source.is_some()
+    }
+
+    /// Reads the URL again, if it has a source. Blocks.
+    pub(crate) fn read_again(&self) -> Option<Result<Self, ConnectError>> {
+        let Source(read) = self.source.as_ref()?;
+        Some(read().map_err(invalid).and_then(|text| text.parse()))
+    }
+
+    /// A text of all parts except for the user and the password, to compare URLs. It may contain other secrets.
+    #[must_use]
+    pub fn without_credentials(&self) -> String {
+        let Self { config, ssl_mode, ssl_root_cert, pooling, target, password_file, source: _ } =
+            self;
+        let mut config = config.clone();
+        config.user("").password("");
+        format!(
+            "{config:?} {ssl_mode:?} {ssl_root_cert:?} {pooling:?} {target:?} {password_file:?}"
+        )
+    }
+
     /// A configuration in the syntax of the driver, with the other parameters.
     fn new(text: &str, parameters: Parameters) -> Result<Self, ConnectError> {
-        let config: Config = text.parse().map_err(|error: tokio_postgres::Error| {
+        let mut config: Config = text.parse().map_err(|error: tokio_postgres::Error| {
             // The message of the source names the option, but no value.
             let source = std::error::Error::source(&error);
-            invalid(source.map_or_else(|| error.to_string(), ToString::to_string))
+            let message = source.map_or_else(|| error.to_string(), ToString::to_string);
+            let remedy = keywords::remedy_for_unknown(&message);
+            invalid(message + remedy)
         })?;
         // Otherwise, it may be a part of a password that is looked up and printed.
         if !config.get_hosts().iter().all(is_valid_host) {
@@ -58,17 +115,37 @@ impl PostgresUrl {
                           passwords as %40, %2F, %3F, %23, %3A and %25";
             return Err(invalid(reason));
         }
-        let Parameters { ssl_mode, ssl_root_cert, pooling } = parameters;
-        Ok(Self { config, ssl_mode, ssl_root_cert, pooling: pooling.unwrap_or(Pooling::Detect) })
+        let Parameters { ssl_mode, ssl_root_cert, pooling, target, password_file, .. } = parameters;
+        if let (None, Some(name)) =
+            (config.get_application_name(), parameters.default_application_name)
+        {
+            config.application_name(name);
+        }
+        let pooling = pooling.unwrap_or(Pooling::Detect);
+        Ok(Self { config, ssl_mode, ssl_root_cert, pooling, target, password_file, source: None })
     }
 }
 
 impl Parameters {
     /// Takes a parameter. Returns false if it is one of the driver.
-    fn take(&mut self, name: &str, value: impl FnOnce() -> String) -> Result<bool, ConnectError> {
+    fn take(&mut self, name: &str, value: impl Fn() -> String) -> Result<bool, ConnectError> {
         match name {
             "sslmode" => self.ssl_mode = Some(value()),
             "sslrootcert" => self.ssl_root_cert = Some(PathBuf::from(value())),
+            "passfile" => self.password_file = Some(PathBuf::from(value())),
+            "fallback_application_name" => self.default_application_name = Some(value()),
+            "target_session_attrs" => {
+                let target = value().parse();
+                let target = target.map_err(|expected| invalid(format!("`{name}`: {expected}")))?;
+                self.target = Some(target);
+            }
+            // The values that this client has anyway.
+            "client_encoding" if is_utf8(&value()) => {}
+            "client_encoding" => {
+                return Err(invalid("`client_encoding`: the only supported encoding is UTF8"));
+            }
+            "gssencmode" if matches!(&*value(), "disable" | "prefer") => {}
+            "gssencmode" => return Err(invalid("`gssencmode`: GSSAPI is not supported")),
             "transaction_pooling" | "pgbouncer" => {
                 let given = value().parse();
                 let given = given.map_err(|expected| invalid(format!("`{name}`: {expected}")))?;
@@ -169,6 +246,10 @@ fn of_keywords(text: &str) -> Result<PostgresUrl, ConnectError> {
     PostgresUrl::new(&others, parameters)
 }
 
+fn is_utf8(encoding: &str) -> bool {
+    matches!(&*encoding.to_ascii_lowercase(), "utf8" | "utf-8" | "unicode" | "auto")
+}
+
 fn is_valid_host(host: &Host) -> bool {
     match host {
         Host::Tcp(name) => {
@@ -241,6 +322,32 @@ mod tests {
         check_pooling("?pgbouncer", Err("`pgbouncer`: expected true or false"));
     }
 
+    #[track_caller]
+    fn check_same_server(one: &str, other: &str, expected: bool) {
+        let read = |text: &str| text.parse::<PostgresUrl>().unwrap().without_credentials();
+        assert_eq!(read(one) == read(other), expected, "{one} {other}");
+    }
+
+    #[test]
+    fn urls_that_differ_only_in_credentials() {
+        let url = "postgres://ann:one@db/shop?sslmode=require";
+        check_same_server(url, "postgres://ann:two@db/shop?sslmode=require", true);
+        check_same_server(url, "postgres://bob:two@db/shop?sslmode=require", true);
+        check_same_server(url, "postgres://db/shop?sslmode=require&password=two", true);
+        for other in [
+            "postgres://ann:one@db2/shop?sslmode=require",
+            "postgres://ann:one@db:5433/shop?sslmode=require",
+            "postgres://ann:one@db/other?sslmode=require",
+            "postgres://ann:one@db/shop",
+            "postgres://ann:one@db/shop?sslmode=require&options=-csearch_path%3Da",
+            "postgres://ann:one@db/shop?sslmode=require&pgbouncer=true",
+            "postgres://ann:one@db/shop?sslmode=require&target_session_attrs=primary",
+            "postgres://ann:one@db/shop?sslmode=require&passfile=a",
+        ] {
+            check_same_server(url, other, false);
+        }
+    }
+
     #[test]
     fn forms_of_other_libraries() {
         for (text, expected) in [
@@ -256,6 +363,11 @@ mod tests {
             ("postgres://db/sales@2", "postgres://db:5432/sales@2"),
             ("postgres://db/shop?user=ann@corp", "postgres://ann@corp@db:5432/shop"),
             ("postgres://[::1]:5433/shop", "postgres://::1:5433/shop"),
+            ("host=db dbname=shop passfile=/a target_session_attrs=primary", "postgres://db/shop"),
+            (
+                "postgres://db/shop?fallback_application_name=a&gssencmode=prefer",
+                "postgres://db:5432/shop",
+            ),
             ("postgres://ann@müller.example/shop", "postgres://ann@müller.example:5432/shop"),
         ] {
             assert!(PostgresUrl::is_meant(text), "{text}");
@@ -286,6 +398,13 @@ mod tests {
             ("host=db password=s3cret s3cret=1", "single quotes"),
             ("host=db password=s3cret service=x", "unknown option `service`"),
             ("host=db hostaddr=10.0.0.1 password=s3cret", "not supported together"),
+            ("postgres://a:s3cret@db/shop?ssl=true", "unknown option `ssl`; use `sslmode=require`"),
+            ("postgres://a:s3cret@db/shop?schema=public", "search path of the role"),
+            ("postgres://a:s3cret@db/shop?connection_limit=1", "limit of connections"),
+            ("postgres://a:s3cret@db/shop?supa=x", "unknown option `supa`; remove it"),
+            ("postgres://a:s3cret@db/shop?target_session_attrs=x", "or prefer-standby"),
+            ("postgres://a:s3cret@db/shop?client_encoding=LATIN1", "UTF8"),
+            ("postgres://a:s3cret@db/shop?gssencmode=require", "GSSAPI"),
         ] {
             let error = text.parse::<PostgresUrl>().unwrap_err();
             let shown = format!("{error} {error:?}");

@@ -22,7 +22,8 @@ pub fn url_of(user: &str, database: &str) -> String {
     format!("postgres://{user}@{address}/{database}")
 }
 
-/// Creates a database of the role `app`, and runs a script in it. It is removed with the server.
+/// Creates a database of the role `app`, and runs a script in it. It is removed with the server. Roles that are members
+/// of `guarded` must give their password.
 pub fn create_database(script: &str) -> String {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     static ROLES: OnceLock<()> = OnceLock::new();
@@ -30,7 +31,7 @@ pub fn create_database(script: &str) -> String {
         let roles = "DO $$ BEGIN PERFORM pg_advisory_xact_lock(7); \
             IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'app') THEN \
             CREATE ROLE app LOGIN; CREATE ROLE reader LOGIN; CREATE ROLE filer LOGIN; CREATE ROLE keeper LOGIN PASSWORD 'sesame'; \
-            CREATE ROLE auditor LOGIN; GRANT pg_read_server_files TO filer; GRANT reader TO app; \
+            CREATE ROLE auditor LOGIN; CREATE ROLE guarded; GRANT pg_read_server_files TO filer; GRANT reader TO app; \
             IF current_setting('server_version_num')::int >= 140000 THEN GRANT pg_read_all_data TO auditor; \
             END IF; END IF; END $$";
         psql("postgres", "postgres", roles);
@@ -233,7 +234,8 @@ fn start() -> String {
     run(initdb.arg("--no-sync").arg("-D").arg(&data));
     let rules = data.join("pg_hba.conf");
     let rest = fs::read_to_string(&rules).unwrap();
-    fs::write(&rules, format!("host all keeper 127.0.0.1/32 scram-sha-256\n{rest}")).unwrap();
+    fs::write(&rules, format!("host all keeper,+guarded 127.0.0.1/32 scram-sha-256\n{rest}"))
+        .unwrap();
 
     let port = free_address().port();
     let server = unprivileged(&programs.join("postgres"));

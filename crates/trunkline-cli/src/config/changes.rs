@@ -5,17 +5,24 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Value;
 use toml::de::{DeTable, ValueDeserializer};
+#[cfg(feature = "postgres")]
+use trunkline_sql::postgres::PostgresUrl;
 
 use super::flags::EffectiveSetting;
 use super::folder::Folder;
-use super::secret::Secret;
-use super::settings::SETTINGS;
+use super::secret::{Secret, SecretFile};
+use super::settings::{Kind, SETTINGS};
 
 /// The sections with names whose change a running server applies.
-const LIVE_SECTIONS: [&str; 2] = ["queries", "roles"];
+const LIVE_SECTIONS: [&str; 3] = ["queries", "roles", UPSTREAMS];
 
-/// The section with names whose tables a running server replaces, but does not add or remove.
-const REPLACED_SECTION: &str = "upstreams";
+const UPSTREAMS: &str = "upstreams";
+
+/// The sections with names, and their keys, whose secrets are read again.
+const REREAD: [(&str, &str); 2] = [("databases", "url"), (UPSTREAMS, "bearer")];
+
+/// The settings whose secrets are read again.
+const REREAD_SETTINGS: [&str; 2] = ["store.url", "telemetry.otlp_headers"];
 
 /// The values of a configuration, by key. It contains secrets, and is only compared.
 #[derive(Default)]
@@ -42,20 +49,37 @@ pub(super) fn sections(
         for (name, table) in tables.into_iter().flatten() {
             if let Ok(mut value) = Value::deserialize(ValueDeserializer::from(table.clone())) {
                 let key = format!("{section}.{}", name.get_ref());
-                // A token in a file is read again when the upstream refuses it: it needs no restart.
-                let token = match value.as_table_mut() {
-                    Some(table) if *section == REPLACED_SECTION => table.remove("bearer"),
-                    _ => None,
-                };
-                let token = token.map(|token| match Secret::deserialize(token.clone()) {
-                    Ok(Secret::File(_)) => token,
-                    _ => with_secrets(token, folder),
-                });
-                values.push((key, format!("{}{token:?}", with_secrets(value, folder))));
+                let reread = REREAD.iter().find(|(reread, _)| reread == section);
+                let reread = reread.and_then(|(_, name)| value.as_table_mut()?.remove(*name));
+                let reread = reread.map(|value| reread_value(section, value, folder));
+                values.push((key, format!("{}{reread:?}", with_secrets(value, folder))));
             }
         }
     }
     values
+}
+
+/// A value whose user and password, or token, need no restart if they are in a file: for new connections to a database,
+/// and when an upstream refuses a token, the file is read again.
+fn reread_value(section: &str, value: Value, folder: &Folder) -> Value {
+    match Secret::deserialize(value.clone()) {
+        Ok(Secret::File(_)) if section == UPSTREAMS => value,
+        Ok(secret @ Secret::File(_)) => {
+            let text = secret.read(folder).ok();
+            let text = text.map(|text| Value::String(without_credentials(text.get())));
+            Value::Array([Some(value), text].into_iter().flatten().collect())
+        }
+        _ => with_secrets(value, folder),
+    }
+}
+
+/// A URL of PostgreSQL without the user and the password. Other texts are not changed.
+fn without_credentials(text: &str) -> String {
+    #[cfg(feature = "postgres")]
+    if let Ok(url) = text.parse::<PostgresUrl>() {
+        return url.without_credentials();
+    }
+    text.to_owned()
 }
 
 /// Adds the text of each secret that a value refers to.
@@ -76,9 +100,22 @@ fn with_secrets(value: Value, folder: &Folder) -> Value {
 }
 
 impl Snapshot {
-    pub(super) fn new(settings: &[EffectiveSetting], sections: &[(String, String)]) -> Self {
+    /// `file` returns the file of a setting that is a secret.
+    pub(super) fn new(
+        settings: &[EffectiveSetting],
+        sections: &[(String, String)],
+        file: impl Fn(&str) -> Option<SecretFile>,
+    ) -> Self {
         let settings = settings.iter().map(|EffectiveSetting { setting, values, .. }| {
-            (setting.key.to_owned(), format!("{values:?}"))
+            let file = file(setting.key).filter(|_| REREAD_SETTINGS.contains(&setting.key));
+            let text = match (file, &**values) {
+                (Some(file), [url]) if setting.kind == Kind::Url => {
+                    format!("{file:?} {:?}", without_credentials(url))
+                }
+                (Some(file), _) => format!("{file:?}"),
+                _ => format!("{values:?}"),
+            };
+            (setting.key.to_owned(), text)
         });
         Self(settings.chain(sections.iter().cloned()).collect())
     }
@@ -89,10 +126,7 @@ impl Snapshot {
         keys.sort();
         keys.dedup();
         keys.retain(|key| self.0.get(*key) != new.0.get(*key));
-        let is_replaced = |key: &String| self.0.contains_key(key) && new.0.contains_key(key);
-        let (live, fixed) = keys.into_iter().cloned().partition(|key| {
-            is_live(key) || section_of(key) == REPLACED_SECTION && is_replaced(key)
-        });
+        let (live, fixed) = keys.into_iter().cloned().partition(|key| is_live(key));
         Changes { live, fixed }
     }
 

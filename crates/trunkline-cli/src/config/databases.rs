@@ -103,6 +103,10 @@ pub(super) fn read(
             }
             Some(url) => {
                 let place = url.get_ref().read(folder).and_then(|text| Place::parse(&text));
+                let place = place.map(|place| match url.get_ref().file(folder) {
+                    Some(file) => place.read_from(file),
+                    None => place,
+                });
                 let place = place.and_then(|place| match section.writable {
                     Some(true) if place.is_read_only => {
                         Err("`mode=ro` contradicts `writable = true`".to_owned())

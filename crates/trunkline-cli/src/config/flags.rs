@@ -14,6 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::document;
 use super::folder::Folder;
 use super::problem::{Position, Problems};
+use super::secret::{Secret, SecretFile};
 use super::settings::{self, FromValue, Kind, SETTINGS, Setting, keys_of};
 
 /// The values of a key that has a flag.
@@ -24,6 +25,8 @@ pub(super) struct FlagValue {
     /// The id of the flag's argument.
     id: &'static str,
     values: Vec<String>,
+    /// The file of the value, if it is a secret.
+    secret: Option<SecretFile>,
     position: Position,
 }
 
@@ -76,6 +79,8 @@ impl Reader<'_, '_> {
     fn entry(&mut self, path: String, key: &Range<usize>, value: Spanned<DeValue<'_>>) {
         if let Some(setting) = SETTINGS.iter().find(|setting| setting.key == path) {
             let span = value.span();
+            let secret = Secret::deserialize_value(value.clone());
+            let secret = secret.ok().and_then(|secret| secret.file(self.folder));
             match setting.kind.texts(value, self.folder) {
                 Ok(texts) => {
                     let position = self.problems.position(span.start);
@@ -83,6 +88,7 @@ impl Reader<'_, '_> {
                         key: setting.key,
                         id: setting.id,
                         values: texts,
+                        secret,
                         position,
                     });
                 }
@@ -126,6 +132,11 @@ impl FlagValue {
     pub(super) fn token_names(&self) -> impl Iterator<Item = &str> {
         let values = self.values.iter().filter(|_| self.key == "access.tokens");
         values.filter_map(|value| value.split('=').next())
+    }
+
+    /// The file of the value, if it is a secret, and the key is this one.
+    pub(super) fn secret_file(&self, key: &str) -> Option<&SecretFile> {
+        self.secret.as_ref().filter(|_| self.key == key)
     }
 
     /// Whether it is a value of the flag with this id.

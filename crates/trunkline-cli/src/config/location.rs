@@ -12,6 +12,7 @@ use trunkline_sql::DatabaseName;
 use trunkline_sql::postgres::PostgresUrl;
 
 use super::folder::Folder;
+use super::secret::SecretFile;
 use crate::terminal::{Sensitive, names_password};
 
 /// The place of a database. `Display` is for the operator, without passwords.
@@ -134,6 +135,18 @@ impl Place {
             Err(error) => OsString::from_vec(error.into_bytes()).into(),
         };
         Ok(Self { location: Location::File(path), is_read_only })
+    }
+
+    /// Reads the password of a PostgreSQL database from this file again for new connections.
+    pub(super) fn read_from(self, file: SecretFile) -> Self {
+        let location = match self.location {
+            Location::File(_) => self.location,
+            #[cfg(feature = "postgres")]
+            Location::Postgres(url) => {
+                Location::Postgres(Box::new(url.with_source(move || file.read())))
+            }
+        };
+        Self { location, ..self }
     }
 
     pub(super) fn relative_to(self, folder: &Folder) -> Self {

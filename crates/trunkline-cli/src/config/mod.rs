@@ -55,12 +55,13 @@ pub(crate) use roles::RoleClaim;
 pub(crate) use roles::RoleConfig;
 pub(crate) use rules::{RuleArg, RuleList};
 pub(crate) use schema::schema;
+pub(crate) use secret::SecretFile;
 pub(crate) use settings::with_keys;
 #[cfg(feature = "postgres")]
 pub(crate) use store::{STORE, StoreUrl};
 pub(crate) use template::TEMPLATE;
 pub(crate) use upstreams::{Upstreams, parse as upstream};
-pub(crate) use variables::without_empty_variables;
+pub(crate) use variables::{remove_blank_variables, without_empty_variables};
 pub(crate) use watched::{FileChange, WatchedFiles};
 
 use caller_roles::RoleSection;
@@ -158,12 +159,12 @@ impl Config {
             Err(error) if !is_required && error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Self::default());
             }
-            Err(source) => return Err(ConfigError::Unreadable { path, source }),
+            Err(source) => return Err(ConfigError::Unreadable { path, cause: source }),
         };
         // Opening a named pipe would wait for its writer.
         if !metadata.is_file() {
             let source = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
-            return Err(ConfigError::Unreadable { path, source });
+            return Err(ConfigError::Unreadable { path, cause: source });
         }
         let mut text = String::new();
         // Before it is read, so that a change meanwhile is detected.
@@ -180,7 +181,7 @@ impl Config {
                 config.watched.file = file;
                 Ok(config)
             }
-            Err(source) => Err(ConfigError::Unreadable { path, source }),
+            Err(source) => Err(ConfigError::Unreadable { path, cause: source }),
         }
     }
 
@@ -204,7 +205,7 @@ impl Config {
         let (queries, query_databases) = queries::read(sections.queries, &mut problems);
         let tokens = flags.iter().flat_map(FlagValue::token_names).collect::<Vec<_>>();
         let roles = caller_roles::read(sections.roles, &tokens, &mut problems);
-        let upstreams = upstreams::read(sections.upstreams, &path, &folder, &mut problems);
+        let upstreams = upstreams::read(sections.upstreams, &folder, &mut problems);
         problems.check(&path)?;
         let (warnings, secrets) = folder.into_parts();
         Ok(Self {
@@ -249,7 +250,7 @@ impl Config {
 
     /// The values of all settings, to find changes.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        Snapshot::new(&self.settings, &self.sections)
+        Snapshot::new(&self.settings, &self.sections, |key| self.secret_file(key))
     }
 
     /// The path of the file, if one was read.
@@ -294,6 +295,13 @@ impl Config {
     /// The results of MCP clients, by the names that they give.
     pub(crate) fn clients(&self) -> &BTreeMap<String, ClientResults> {
         &self.clients
+    }
+
+    /// The file of a setting that is a secret, if it applies.
+    pub(crate) fn secret_file(&self, key: &str) -> Option<SecretFile> {
+        let setting = self.settings.iter().find(|effective| effective.setting.key == key)?;
+        matches!(setting.origin, Origin::File(..)).then(|| ())?;
+        self.flags.iter().find_map(|flag| flag.secret_file(key)).cloned()
     }
 
     /// The files of secrets, to detect their changes.

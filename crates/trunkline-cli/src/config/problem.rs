@@ -11,8 +11,8 @@ use crate::terminal::{line, redacted};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
     /// The file cannot be read.
-    #[error("cannot read the configuration file {}: {source}", path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
+    #[error("cannot read the configuration file {}: {cause}", path.display())]
+    Unreadable { path: PathBuf, cause: io::Error },
     /// The file is too large.
     #[error("the configuration file {} is larger than {max} bytes", path.display())]
     TooLarge { path: PathBuf, max: u64 },

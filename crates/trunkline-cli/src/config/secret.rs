@@ -23,6 +23,10 @@ pub(super) enum Secret {
     File(PathBuf),
 }
 
+/// The file of a secret, which can be read again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SecretFile(PathBuf);
+
 /// The text of a secret. `Debug` omits it.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct SecretText(String);
@@ -37,22 +41,55 @@ impl Secret {
                     format!("environment variable `{name}` is not UTF-8")
                 }
             })?,
-            Self::File(path) => {
-                let path = credential(path).unwrap_or_else(|| folder.path(path));
-                folder.secret(path, |path| read_file(path, folder))?
-            }
+            Self::File(path) => folder.secret(located(path, folder), |path| {
+                let (text, is_public) = read_file(path)?;
+                if is_public {
+                    let shown = path.display();
+                    folder.warn(format!(
+                        "all users of this machine can read {shown}, which contains a secret: chmod o-r {shown}"
+                    ));
+                }
+                Ok(text)
+            })?,
         };
-        let text = text.strip_suffix('\n').unwrap_or(&text);
-        let text = text.strip_suffix('\r').unwrap_or(text);
-        if text.is_empty() {
-            return Err(format!("{self} is empty"));
+        match without_line_break(&text) {
+            "" => Err(format!("{self} is empty")),
+            text => Ok(SecretText(text.to_owned())),
         }
-        Ok(SecretText(text.to_owned()))
+    }
+
+    /// The file, if the secret is in one.
+    pub(super) fn file(&self, folder: &Folder) -> Option<SecretFile> {
+        match self {
+            Self::Env(_) => None,
+            Self::File(path) => Some(SecretFile(located(path, folder))),
+        }
     }
 }
 
-/// Reads the text of a file that contains a secret. Warns if all users can read it.
-fn read_file(path: &Path, folder: &Folder) -> Result<String, String> {
+impl SecretFile {
+    /// Reads the file again. The error does not contain the secret.
+    pub(crate) fn read(&self) -> Result<String, String> {
+        let (text, _) = read_file(&self.0)?;
+        match without_line_break(&text) {
+            "" => Err(format!("{} is empty", self.0.display())),
+            text => Ok(text.to_owned()),
+        }
+    }
+}
+
+/// The path of the file that a path in the configuration means.
+fn located(path: &Path, folder: &Folder) -> PathBuf {
+    credential(path).unwrap_or_else(|| folder.path(path))
+}
+
+fn without_line_break(text: &str) -> &str {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.strip_suffix('\r').unwrap_or(text)
+}
+
+/// Reads the text of a file that contains a secret. Returns also whether all users can read it.
+fn read_file(path: &Path) -> Result<(String, bool), String> {
     /// The maximum size in bytes.
     const MAX_SIZE: u64 = 64 << 10;
     const OTHERS_CAN_READ: u32 = 0o004;
@@ -69,12 +106,7 @@ fn read_file(path: &Path, folder: &Folder) -> Result<String, String> {
     if text.len() as u64 > MAX_SIZE {
         return Err(format!("{shown} is larger than 64 KiB"));
     }
-    if metadata.permissions().mode() & OTHERS_CAN_READ != 0 {
-        folder.warn(format!(
-            "all users of this machine can read {shown}, which contains a secret: chmod o-r {shown}"
-        ));
-    }
-    Ok(text)
+    Ok((text, metadata.permissions().mode() & OTHERS_CAN_READ != 0))
 }
 
 /// The path of a credential of the service manager (systemd.exec(5)), if there is one of this name.

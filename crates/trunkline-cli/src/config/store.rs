@@ -6,6 +6,7 @@ use anyhow::Context;
 use trunkline_sql::postgres::PostgresUrl;
 use trunkline_storage::Location;
 
+use super::secret::SecretFile;
 use crate::terminal::Sensitive;
 
 /// The database of the state that nodes share. `Display` and `Debug` omit the password.
@@ -23,9 +24,14 @@ impl StoreUrl {
             .map_err(|error: trunkline_storage::ConnectError| error.to_string())
     }
 
-    /// Completes the URL by the variables and the password file of PostgreSQL.
-    pub(crate) fn location(&self) -> anyhow::Result<Location> {
-        Location::of_url(&self.0).with_context(|| format!("invalid --store {self}"))
+    /// Completes the URL by the variables and the password file of PostgreSQL, and its password is read from `file`
+    /// again for new connections.
+    pub(crate) fn location(&self, file: Option<&SecretFile>) -> anyhow::Result<Location> {
+        let mut url = PostgresUrl::clone(&self.0);
+        if let Some(file) = file.cloned() {
+            url = url.with_source(move || file.read());
+        }
+        Location::of_url(&url).with_context(|| format!("invalid --store {self}"))
     }
 }
 

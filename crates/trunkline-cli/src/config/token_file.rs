@@ -1,29 +1,25 @@
 //! Bearer tokens of upstreams in files.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use trunkline_mcp::client::{Authorization, AuthorizationError, Challenge};
 
-use super::folder::Folder;
-use super::secret::Secret;
+use super::secret::SecretFile;
 
 /// A token that is read from its file again when the server refuses it.
 #[derive(Clone)]
 pub(super) struct TokenFile(Arc<Inner>);
 
 struct Inner {
-    /// The configuration file, to whose folder the path of the token is relative.
-    config: PathBuf,
-    secret: Secret,
+    file: SecretFile,
     token: Mutex<String>,
 }
 
 impl TokenFile {
-    pub(super) fn new(config: PathBuf, secret: Secret, token: String) -> Self {
-        Self(Arc::new(Inner { config, secret, token: Mutex::new(token) }))
+    pub(super) fn new(file: SecretFile, token: String) -> Self {
+        Self(Arc::new(Inner { file, token: Mutex::new(token) }))
     }
 }
 
@@ -34,9 +30,8 @@ impl Inner {
 
     /// Reads the file. Returns whether it has another token than the refused one. Blocks.
     fn has_changed(&self, refused: Option<&str>) -> bool {
-        match self.secret.read(&Folder::of(&self.config)) {
-            Ok(text) => {
-                let token = text.get().to_owned();
+        match self.file.read() {
+            Ok(token) => {
                 let has_changed = refused != Some(&*token);
                 *self.token.lock().unwrap_or_else(PoisonError::into_inner) = token;
                 has_changed

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,7 +58,6 @@ pub(super) struct UpstreamSection {
 /// The valid upstreams of the file. The others are among the problems.
 pub(super) fn read(
     sections: IndexMap<Spanned<String>, UpstreamSection>,
-    file: &Path,
     folder: &Folder,
     problems: &mut Problems<'_>,
 ) -> Upstreams {
@@ -68,7 +67,7 @@ pub(super) fn read(
         let name = name.into_inner();
         match name.parse::<UpstreamName>() {
             Ok(parsed) => {
-                let mut reader = Reader { name: &name, span, file, folder, problems };
+                let mut reader = Reader { name: &name, span, folder, problems };
                 if let Some(config) = reader.upstream(section) {
                     upstreams.insert(parsed, config);
                 }
@@ -103,8 +102,6 @@ struct Reader<'r, 't> {
     name: &'r str,
     /// The place of the name.
     span: Range<usize>,
-    /// The configuration file.
-    file: &'r Path,
     folder: &'r Folder,
     problems: &'r mut Problems<'t>,
 }
@@ -168,11 +165,10 @@ impl Reader<'_, '_> {
             let token = self.secret(&secret.span(), "bearer", secret.get_ref())?;
             let parsed = token.parse();
             let bearer = self.valid(&secret.span(), "bearer", parsed)?;
-            match secret.into_inner() {
-                Secret::Env(_) => Some(bearer),
-                secret @ Secret::File(_) => {
-                    let source = TokenFile::new(self.file.to_owned(), secret, token);
-                    token_source = Some(Arc::new(source) as _);
+            match secret.get_ref().file(self.folder) {
+                None => Some(bearer),
+                Some(file) => {
+                    token_source = Some(Arc::new(TokenFile::new(file, token)) as _);
                     None
                 }
             }

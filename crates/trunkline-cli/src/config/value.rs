@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::folder::Folder;
-use super::secret::Secret;
+use super::secret::{Secret, SecretFile};
 
 /// Text, or a secret.
 #[derive(JsonSchema)]
@@ -16,6 +16,14 @@ pub(super) enum Value {
 }
 
 impl Value {
+    /// The file of the secret, if the text is in one.
+    pub(super) fn file(&self, folder: &Folder) -> Option<SecretFile> {
+        match self {
+            Self::Text(_) => None,
+            Self::Secret(secret) => secret.file(folder),
+        }
+    }
+
     /// The text, or that of the secret.
     pub(super) fn read(&self, folder: &Folder) -> Result<String, String> {
         match self {

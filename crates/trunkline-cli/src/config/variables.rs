@@ -1,13 +1,33 @@
-//! Environment variables with an empty value, which count as not set.
+//! Environment variables without a value, which count as not set: empty ones, and those of blanks only. Blanks in a
+//! variable that protects the server are an error, since they are not what a template makes of a missing setting.
 //!
 //! `${NAME:-}` of a compose file, and templates of other deployments, pass a missing setting as an empty variable. An empty
 //! value on the command line is still a value of its flag.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::process;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
+
+/// The variables of others that this program and its libraries read.
+const OTHERS: [&str; 10] = [
+    "CREDENTIALS_DIRECTORY",
+    "HOME",
+    "NOTIFY_SOCKET",
+    "NO_COLOR",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TERM",
+    "TMPDIR",
+    "TRUNKLINE_URL",
+    "USER",
+];
+
+/// The beginnings of the names of others that this program and its libraries read.
+const OTHER_PREFIXES: [&str; 5] = ["CLICOLOR", "OTEL_", "PG", "RUST_", "XDG_"];
 
 /// The variables that protect the server or its data. If one of them is empty, the log warns.
 const PROTECTIONS: &[&str] = &[
@@ -35,7 +55,7 @@ const PROTECTIONS: &[&str] = &[
 /// The command and its subcommands without the variables that are empty.
 pub(crate) fn without_empty_variables(command: Command) -> Command {
     let command = command.mut_args(|argument| match argument.get_env() {
-        Some(name) if is_empty(name) => argument.env(None::<&'static str>),
+        Some(name) if counts_as_unset(name) => argument.env(None::<&'static str>),
         _ => argument,
     });
     command.mut_subcommands(without_empty_variables)
@@ -55,8 +75,7 @@ pub(super) fn warnings(
     };
     let warning = |argument: &Arg| {
         let name = argument.get_env()?;
-        let protects = PROTECTIONS.iter().any(|known| name == *known);
-        (protects && is_empty(name) && !is_set(argument)).then(|| {
+        (protects(name) && counts_as_unset(name) && !is_set(argument)).then(|| {
             let (name, flag) = (name.to_string_lossy(), argument.get_long().unwrap_or_default());
             format!("{name} is empty and counts as not set: --{flag} does not apply")
         })
@@ -64,8 +83,51 @@ pub(super) fn warnings(
     definition.get_arguments().filter_map(warning).collect()
 }
 
-fn is_empty(name: &OsStr) -> bool {
-    env::var_os(name).is_some_and(|value| value.is_empty())
+/// Starts this program again without the variables of others that have no value: its libraries would take them for
+/// values, such as `SSL_CERT_FILE` for a file without certificates. Those of flags stay, for the warnings.
+pub(crate) fn remove_blank_variables(definition: impl FnOnce() -> Command) {
+    let is_other = |name: &OsStr| {
+        let text = name.to_string_lossy();
+        OTHERS.contains(&&*text) || OTHER_PREFIXES.iter().any(|prefix| text.starts_with(prefix))
+    };
+    let blank = env::vars_os().filter(|(name, value)| is_blank_value(value) && is_other(name));
+    let mut blank: Vec<OsString> = blank.map(|(name, _)| name).collect();
+    if !blank.is_empty() {
+        let definition = definition();
+        blank.retain(|name| !is_of_flag(&definition, name));
+    }
+    let mut arguments = env::args_os();
+    // With `/proc/self/exe`, the process would be named `exe`.
+    let (false, Some(name), Ok(program)) = (blank.is_empty(), arguments.next(), env::current_exe())
+    else {
+        return;
+    };
+    let mut command = process::Command::new(program);
+    command.arg0(name).args(arguments);
+    for name in blank {
+        command.env_remove(name);
+    }
+    // If it fails, the process continues with the variables.
+    let _ = command.exec();
+}
+
+fn is_of_flag(command: &Command, name: &OsStr) -> bool {
+    command.get_arguments().any(|argument| argument.get_env() == Some(name))
+        || command.get_subcommands().any(|command| is_of_flag(command, name))
+}
+
+fn protects(name: &OsStr) -> bool {
+    PROTECTIONS.iter().any(|known| name == *known)
+}
+
+/// Whether the variable of a flag has no value.
+fn counts_as_unset(name: &OsStr) -> bool {
+    env::var_os(name)
+        .is_some_and(|value| value.is_empty() || !protects(name) && is_blank_value(&value))
+}
+
+fn is_blank_value(value: &OsStr) -> bool {
+    value.as_encoded_bytes().iter().all(u8::is_ascii_whitespace)
 }
 
 #[cfg(test)]

@@ -17,8 +17,9 @@ use trunkline_storage::Location;
 use super::access::entries;
 use super::default_place::default_place;
 use super::{command_tools, history_resources};
+use crate::config::Config;
 #[cfg(feature = "postgres")]
-use crate::config::{STORE, StoreUrl};
+use crate::config::{STORE, SecretFile, StoreUrl};
 
 /// The flags of records.
 #[derive(Args)]
@@ -49,6 +50,10 @@ pub(crate) struct RecordArgs {
         value_parser = STORE
     )]
     store: Option<StoreUrl>,
+    /// The file of the URL, if it is in one.
+    #[cfg(feature = "postgres")]
+    #[arg(skip)]
+    store_file: Option<SecretFile>,
     /// Record type whose commands are MCP tools; `*` for all
     ///
     /// Turns records on. The commands are tools like `todo_create`. Repeatable or comma-separated.
@@ -60,6 +65,16 @@ pub(crate) struct RecordArgs {
 const DATA_DIR: &str = ".trunkline";
 
 impl RecordArgs {
+    /// Sets the files of secrets, which are read again.
+    pub(super) fn set_secret_files(&mut self, config: &Config) {
+        #[cfg(feature = "postgres")]
+        {
+            self.store_file = config.secret_file("store.url");
+        }
+        #[cfg(not(feature = "postgres"))]
+        let _ = config;
+    }
+
     /// Whether types or tools are requested.
     pub(crate) fn has_types(&self) -> bool {
         self.resources.is_some() || entries(&self.expose).next().is_some()
@@ -78,7 +93,7 @@ impl RecordArgs {
     pub(crate) fn location(&self) -> anyhow::Result<Location> {
         #[cfg(feature = "postgres")]
         if let Some(url) = &self.store {
-            return url.location();
+            return url.location(self.store_file.as_ref());
         }
         Ok(self.data_dir().into())
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use tokio::task::JoinSet;
 use trunkline::history::endpoint::Readers;
 use trunkline::http;
 use trunkline::layers::authorize::SharedRules;
@@ -81,6 +82,12 @@ impl Serve {
     /// The positional argument.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.database.file()
+    }
+
+    /// Sets the files of secrets, which are read again.
+    pub(crate) fn set_secret_files(&mut self, config: &Config) {
+        self.records.set_secret_files(config);
+        self.telemetry.set_secret_files(config);
     }
 
     /// The settings that a reload applies.
@@ -178,6 +185,7 @@ pub(crate) fn run(arguments: &Serve, config: &Config, reread: Reread) -> anyhow:
 
 async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Result<Drained> {
     limits::outlive_file_size().context("cannot wait for signals")?;
+    service_manager::warn_of_sockets();
     arguments.check_names(config)?;
     let mut http = arguments.http_settings()?;
     let (_, addresses) = arguments.addresses().await?;
@@ -372,6 +380,9 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
     let probe_address = probes.as_ref().map(|probes| probes.local_addr().to_string());
     output::note(&summary.banner(&address, probe_address.as_deref()));
     service_manager::ready(&address);
+    // Until the server has ended.
+    let mut watchdog = JoinSet::new();
+    watchdog.spawn(service_manager::watch());
     tokio::select! {
         () = shutdown => {}
         () = reloader.run(&mut reloads) => {}

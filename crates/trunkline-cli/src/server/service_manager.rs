@@ -7,6 +7,8 @@ use std::env;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::net::UnixDatagram;
+use std::process;
+use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -30,6 +32,37 @@ pub(super) fn reloaded() {
 /// Notifies that the server finishes its calls and ends.
 pub(super) fn stopping() {
     send("STOPPING=1\nSTATUS=finishing calls\n");
+}
+
+/// Notifies that the server works, as often as the service manager expects (`WatchdogSec=`): it would end the server
+/// otherwise. Never returns.
+pub(super) async fn watch() {
+    match watchdog_interval() {
+        Some(interval) => loop {
+            send("WATCHDOG=1\n");
+            tokio::time::sleep(interval).await;
+        },
+        None => std::future::pending().await,
+    }
+}
+
+/// Half of the time after which the service manager ends the server, if it expects notifications from this process.
+fn watchdog_interval() -> Option<Duration> {
+    let number = |name: &str| env::var(name).ok()?.trim().parse::<u64>().ok();
+    let is_other = number("WATCHDOG_PID").is_some_and(|pid| pid != u64::from(process::id()));
+    let micros = number("WATCHDOG_USEC").filter(|micros| *micros > 0 && !is_other)?;
+    Some(Duration::from_micros(micros) / 2)
+}
+
+/// Logs that the sockets of the service manager (`trunkline.socket`) are not used, if it has passed any.
+pub(super) fn warn_of_sockets() {
+    let number = |name: &str| env::var(name).ok()?.trim().parse::<u32>().ok();
+    if number("LISTEN_PID") == Some(process::id()) && number("LISTEN_FDS").is_some_and(|n| n > 0) {
+        tracing::warn!(
+            "socket activation is not supported: the sockets of LISTEN_FDS are not used; remove the socket unit, and set \
+             --listen"
+        );
+    }
 }
 
 /// Does nothing if NOTIFY_SOCKET is not set.

@@ -40,6 +40,14 @@ pub(crate) struct Stdio {
     pub(crate) telemetry: TelemetryArgs,
 }
 
+impl Stdio {
+    /// Sets the files of secrets, which are read again.
+    pub(crate) fn set_secret_files(&mut self, config: &Config) {
+        self.records.set_secret_files(config);
+        self.telemetry.set_secret_files(config);
+    }
+}
+
 /// Serves the client that started this process until it closes stdin, or until SIGINT or SIGTERM. Pending requests are
 /// answered, unless there is a second signal.
 pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {

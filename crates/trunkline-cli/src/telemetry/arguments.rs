@@ -7,9 +7,13 @@ use anyhow::Context;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 #[cfg(feature = "otlp")]
+use http::{HeaderMap, HeaderName, HeaderValue};
+#[cfg(feature = "otlp")]
 use trunkline::client::http::Url;
 #[cfg(feature = "otlp")]
 use trunkline::protocol::Sampler;
+
+use crate::config::{Config, SecretFile};
 
 /// The flags.
 #[derive(Args)]
@@ -43,6 +47,9 @@ pub(crate) struct TelemetryArgs {
         hide_env_values = true
     )]
     otlp_headers: Option<String>,
+    /// The file of the headers, if they are in one.
+    #[arg(skip)]
+    otlp_headers_file: Option<SecretFile>,
     /// Name of this service in traces and metrics
     #[arg(long, value_name = "NAME", default_value = "trunkline", env = "OTEL_SERVICE_NAME")]
     service_name: String,
@@ -71,12 +78,19 @@ pub(super) enum LogFormat {
 #[cfg(feature = "otlp")]
 pub(super) struct OtlpSettings {
     pub(super) endpoint: Url,
-    pub(super) headers: Vec<(String, String)>,
+    pub(super) headers: HeaderMap,
+    /// The file of the headers, which is read again.
+    pub(super) headers_file: Option<SecretFile>,
     pub(super) service_name: String,
     pub(super) sampler: Sampler,
 }
 
 impl TelemetryArgs {
+    /// Sets the files of secrets, which are read again.
+    pub(crate) fn set_secret_files(&mut self, config: &Config) {
+        self.otlp_headers_file = config.secret_file("telemetry.otlp_headers");
+    }
+
     /// The URL of the collector, if the export is on.
     fn endpoint(&self) -> Option<&str> {
         let is_off = |value: String| value.eq_ignore_ascii_case("true");
@@ -106,20 +120,12 @@ impl TelemetryArgs {
         let endpoint = url.context(
             "invalid --otlp-endpoint (OTEL_EXPORTER_OTLP_ENDPOINT): use the base URL of a collector, like http://127.0.0.1:4318",
         )?;
-        let headers = self.otlp_headers.as_deref().unwrap_or_default();
-        let headers = headers.split(',').filter(|header| !header.trim().is_empty());
-        let headers = headers.map(|header| {
-            let (name, value) = header.split_once('=').context(
-                "invalid OTEL_EXPORTER_OTLP_HEADERS: write NAME=VALUE, separated by commas",
-            )?;
-            let value = percent_encoding::percent_decode_str(value.trim()).decode_utf8_lossy();
-            anyhow::Ok((name.trim().to_owned(), value.into_owned()))
-        });
-        let headers = headers.collect::<Result<_, _>>()?;
+        let headers = headers(self.otlp_headers.as_deref().unwrap_or_default())?;
         let sampler = sampler(self.sample_ratio)?;
         Ok(Some(OtlpSettings {
             endpoint,
             headers,
+            headers_file: self.otlp_headers_file.clone(),
             service_name: self.service_name.clone(),
             sampler,
         }))
@@ -128,7 +134,8 @@ impl TelemetryArgs {
     /// Refuses an endpoint in a build without the export.
     #[cfg(not(feature = "otlp"))]
     pub(super) fn refuse_otlp(&self) -> anyhow::Result<()> {
-        let _ = (&self.otlp_headers, &self.service_name, self.sample_ratio);
+        let _ =
+            (&self.otlp_headers, &self.otlp_headers_file, &self.service_name, self.sample_ratio);
         if self.endpoint().is_some() {
             bail!(
                 "this build cannot export traces and metrics: leave out --otlp-endpoint and OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -136,6 +143,25 @@ impl TelemetryArgs {
         }
         Ok(())
     }
+}
+
+/// Parses a list of headers. The error does not contain their values.
+#[cfg(feature = "otlp")]
+pub(super) fn headers(text: &str) -> anyhow::Result<HeaderMap> {
+    let mut map = HeaderMap::new();
+    for header in text.split(',').filter(|header| !header.trim().is_empty()) {
+        let (name, value) = header
+            .split_once('=')
+            .context("invalid OTEL_EXPORTER_OTLP_HEADERS: write NAME=VALUE, separated by commas")?;
+        let (name, value) = (name.trim(), value.trim());
+        let value = percent_encoding::percent_decode_str(value).decode_utf8_lossy();
+        let invalid = || format!("invalid header `{name}` in OTEL_EXPORTER_OTLP_HEADERS");
+        let parsed: HeaderName = name.parse().ok().with_context(invalid)?;
+        let mut value: HeaderValue = value.parse().ok().with_context(invalid)?;
+        value.set_sensitive(true);
+        map.insert(parsed, value);
+    }
+    Ok(map)
 }
 
 /// The sampler of `OTEL_TRACES_SAMPLER`, or one with this ratio.

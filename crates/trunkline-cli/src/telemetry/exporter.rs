@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use tokio::runtime::{Builder, Runtime};
 use trunkline::client::Http;
 use trunkline::client::http::{HttpClientConfig, Url};
+
+use super::arguments::headers;
+use crate::config::SecretFile;
 
 /// A client that blocks the thread which exports. It has its own runtime, so that exports neither wait for calls nor
 /// delay them.
@@ -18,6 +20,8 @@ pub(super) struct CollectorClient {
     /// The path of the endpoint, without a slash at its end.
     base: String,
     headers: HeaderMap,
+    /// The file of the headers, which is read again when the collector refuses them.
+    headers_file: Option<SecretFile>,
     target: String,
     timeout: Duration,
     /// Whether the last export failed. Only changes are logged.
@@ -34,7 +38,8 @@ impl CollectorClient {
     /// When the runtime or TLS cannot be set up, or a header is invalid.
     pub(super) fn new(
         url: Url,
-        headers: &[(String, String)],
+        headers: HeaderMap,
+        headers_file: Option<SecretFile>,
         timeout: Duration,
     ) -> anyhow::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -45,26 +50,22 @@ impl CollectorClient {
             ..HttpClientConfig::default()
         };
         let http = Http::with_config(url, config)?;
-        let mut map = HeaderMap::new();
-        map.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
-        for (name, value) in headers {
-            // The value may be a secret.
-            let invalid = || format!("invalid header `{name}` in OTEL_EXPORTER_OTLP_HEADERS");
-            let parsed: HeaderName = name.parse().ok().with_context(invalid)?;
-            let mut value: HeaderValue = value.parse().ok().with_context(invalid)?;
-            value.set_sensitive(true);
-            map.insert(parsed, value);
-        }
-        Ok(Self { runtime, http, base, headers: map, target, timeout, has_failed: false })
+        let headers = with_type(headers);
+        let has_failed = false;
+        Ok(Self { runtime, http, base, headers, headers_file, target, timeout, has_failed })
     }
 
     /// Sends an export to a path below the endpoint. A failed one is not repeated: the next has the same metrics, and
     /// spans are not worth a queue that is full.
     pub(super) fn send(&mut self, path: &str, body: Vec<u8>) {
-        let sent = self.runtime.block_on(async {
-            let sent = tokio::time::timeout(self.timeout, self.post(path, body.into())).await;
-            sent.unwrap_or_else(|_| Err(format!("no reply within {:?}", self.timeout).into()))
-        });
+        let body = Bytes::from(body);
+        let mut sent = self.send_once(path, body.clone());
+        let is_refused = |status: &StatusCode| {
+            matches!(*status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+        };
+        if sent.as_ref().is_ok_and(is_refused) && self.has_other_headers() {
+            sent = self.send_once(path, body);
+        }
         match sent {
             Ok(status) if status.is_success() => {
                 if self.has_failed {
@@ -78,6 +79,34 @@ impl CollectorClient {
             Ok(status) => self.report(&format!("status {status}")),
             Err(error) => self.report(&causes(&*error)),
         }
+    }
+
+    /// Reads the headers again. Returns whether they have changed.
+    fn has_other_headers(&mut self) -> bool {
+        let Some(file) = &self.headers_file else { return false };
+        let read = file.read().map_err(anyhow::Error::msg).and_then(|text| headers(&text));
+        match read.map(with_type) {
+            Ok(headers) => {
+                let has_changed = headers != self.headers;
+                self.headers = headers;
+                has_changed
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the headers of the collector again");
+                false
+            }
+        }
+    }
+
+    fn send_once(
+        &self,
+        path: &str,
+        body: Bytes,
+    ) -> Result<StatusCode, Box<dyn std::error::Error + Send + Sync>> {
+        self.runtime.block_on(async {
+            let sent = tokio::time::timeout(self.timeout, self.post(path, body)).await;
+            sent.unwrap_or_else(|_| Err(format!("no reply within {:?}", self.timeout).into()))
+        })
     }
 
     async fn post(
@@ -102,6 +131,12 @@ impl CollectorClient {
         }
         self.has_failed = true;
     }
+}
+
+fn with_type(mut headers: HeaderMap) -> HeaderMap {
+    let default = HeaderValue::from_static("application/x-protobuf");
+    headers.entry(CONTENT_TYPE).or_insert(default);
+    headers
 }
 
 /// An error and its causes, in one line.

@@ -43,10 +43,10 @@ impl Pipeline {
     /// # Errors
     /// When the configuration is invalid, or TLS cannot be set up.
     pub(super) fn start(settings: OtlpSettings) -> anyhow::Result<Self> {
-        let OtlpSettings { endpoint, headers, service_name, sampler } = settings;
+        let OtlpSettings { endpoint, headers, headers_file, service_name, sampler } = settings;
         sampler.set_for_process();
         let timeout = milliseconds("OTEL_EXPORTER_OTLP_TIMEOUT", 10_000)?;
-        let client = CollectorClient::new(endpoint, &headers, timeout)
+        let client = CollectorClient::new(endpoint, headers, headers_file, timeout)
             .context("cannot set up the export of traces and metrics")?;
         let intervals = Intervals {
             spans: milliseconds("OTEL_BSP_SCHEDULE_DELAY", 5_000)?,

@@ -77,7 +77,8 @@ pub(crate) fn read(stream: &mut impl Read) -> Option<Asked> {
     let length = asked.header("content-length").map_or(0, |length| length.parse().unwrap());
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    asked.body = String::from_utf8(body).unwrap();
+    // Some requests are not text.
+    asked.body = String::from_utf8_lossy(&body).into_owned();
     Some(asked)
 }
 

@@ -246,6 +246,48 @@ fn empty_variables_count_as_not_set() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
 }
 
+/// Variables of others, which libraries read, and blanks.
+#[test]
+fn blank_variables_count_as_not_set() {
+    let (folder, _) = tpch();
+    for value in ["", " ", "\t \n"] {
+        let mut command = trunkline(folder.path());
+        command.args(["serve", "--db", "tpch.db", "--port", "0"]);
+        // Blanks in other variables are refused.
+        let protects =
+            ["BEARER", "REQUIRE", "ISSUER", "AUDIENCE", "JWKS", "TLS_", "MASK", "_TABLE"];
+        let protects_more = ["SCOPE", "RATE", "AUDIT", "CONFIRM", "REDACT", "AGENT_", "SERVER"];
+        let all = variables("serve");
+        let is_free = |name: &&String| {
+            let mut parts = protects.iter().chain(&protects_more);
+            value.is_empty() || !parts.any(|part| name.contains(part))
+        };
+        let free: Vec<_> = all.iter().filter(is_free).collect();
+        assert!(free.len() > 35, "{free:?}");
+        command.envs(free.iter().map(|name| (name, value)));
+        let others = ["SSL_CERT_FILE", "SSL_CERT_DIR", "HOME", "XDG_STATE_HOME", "NOTIFY_SOCKET"];
+        command.envs(others.map(|name| (name, value)));
+        command.envs(["TERM", "NO_COLOR", "RUST_LOG", "TMPDIR"].map(|name| (name, value)));
+        command.envs(["PGHOST", "PGPORT", "PGSSLMODE", "PGPASSFILE"].map(|name| (name, value)));
+        command.envs(["OTEL_TRACES_SAMPLER", "OTEL_SDK_DISABLED"].map(|name| (name, value)));
+        let server = Server::start_without_data_directory(command);
+        assert_eq!(status(&server, &[]), 200, "{value:?}");
+        let stderr = server.stop().stderr;
+        assert!(!stderr.contains("NOTIFY_SOCKET"), "{value:?}: {stderr}");
+    }
+
+    // Root certificates are those of the machine.
+    let server = Server::of(&folder.path().join("tpch.db"));
+    for (name, value) in [("SSL_CERT_FILE", ""), ("SSL_CERT_FILE", " "), ("SSL_CERT_DIR", "")] {
+        let url = format!("https://{}", server.address);
+        let mut command = trunkline(folder.path());
+        command.env_remove("SSL_CERT_FILE").env_remove("SSL_CERT_DIR").env(name, value);
+        let ended = run(command.args(["call", &url, "db.list_tables"]));
+        assert_eq!(ended.code, Some(3), "{name}: {ended:?}");
+        assert!(ended.stderr.contains("the server does not use TLS"), "{name}: {}", ended.stderr);
+    }
+}
+
 /// A value of the file applies in place of an empty variable, and protects without a warning.
 #[test]
 fn the_file_applies_in_place_of_an_empty_variable() {

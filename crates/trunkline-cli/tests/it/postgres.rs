@@ -6,6 +6,7 @@ mod guide;
 mod imports;
 mod names;
 mod pooler;
+mod rotation;
 mod round_trip;
 
 use std::fs;

@@ -144,6 +144,11 @@ fn a_mistake_changes_nothing() {
     fs::remove_file(folder.path().join("trunkline.toml")).unwrap();
     let reply = reload(&server, "admin");
     assert_eq!(reply.json(), json!({"error": "trunkline.toml does not exist any more"}));
+    fs::create_dir(folder.path().join("trunkline.toml")).unwrap();
+    let reply = reload(&server, "admin");
+    let error = "cannot read the configuration file trunkline.toml: not a regular file";
+    assert_eq!(reply.json(), json!({ "error": error }));
+    fs::remove_dir(folder.path().join("trunkline.toml")).unwrap();
     write(folder.path(), &format!("{TOKENS}{DATABASES}"));
     reloaded(&server, "admin", &[], &[]);
     assert_eq!(server.connect().get("/health").json()["status"], "healthy");

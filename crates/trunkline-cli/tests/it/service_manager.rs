@@ -52,6 +52,41 @@ fn the_socket_of_a_service_manager_may_be_abstract() {
     check(&UnixDatagram::bind_addr(&address).unwrap(), &path, format!("@{name}").as_ref());
 }
 
+/// With `WatchdogSec=`, the service manager ends a service that does not notify it in time.
+#[test]
+fn a_service_manager_is_notified_that_the_server_works() {
+    let (folder, path) = tpch();
+    let socket = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&socket).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    for (variables, expected) in [
+        (&[("WATCHDOG_USEC", "200000")][..], true),
+        (&[("WATCHDOG_USEC", "200000"), ("WATCHDOG_PID", "")], true),
+        (&[("WATCHDOG_USEC", "200000"), ("WATCHDOG_PID", "1")], false),
+        (&[("WATCHDOG_USEC", "0")], false),
+        (&[("WATCHDOG_USEC", "soon")], false),
+        (&[], false),
+    ] {
+        let mut command = trunkline(folder.path());
+        command.args(["--port", "0", "--db"]).arg(&path).env("NOTIFY_SOCKET", &socket);
+        command.envs(variables.iter().copied());
+        let server = Server::start(command);
+        let mut found = 0;
+        let mut state = String::new();
+        while !state.starts_with("STOPPING=1") {
+            let mut message = [0; 512];
+            let length = manager.recv(&mut message).unwrap();
+            state = String::from_utf8(message[..length].to_vec()).unwrap();
+            found += usize::from(state == "WATCHDOG=1\n");
+            if found == 3 || state.starts_with("READY=1") && !expected {
+                server.signal("TERM");
+            }
+        }
+        assert_eq!(found > 0, expected, "{variables:?}: {found}");
+        assert_eq!(server.end().code, Some(0));
+    }
+}
+
 /// The warning, with the address and the reason; or none.
 #[track_caller]
 fn check_warning(socket: &std::ffi::OsStr, expected: Option<&str>) {

@@ -1,12 +1,14 @@
 //! Traces and metrics at a collector.
 
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use serde_json::{Value, json};
 
+use crate::call_peer::{Peer, http};
 use crate::support::{
     Collector, Model, PATIENCE, Replies, Server, attributes, post, tpch, trunkline,
 };
@@ -511,6 +513,48 @@ fn sends_headers_and_refuses_invalid_settings() {
         assert!(ended.stderr.contains(problem), "{name}: {}", ended.stderr);
         assert!(!ended.stderr.contains("secret"), "{name}: {}", ended.stderr);
     }
+}
+
+/// The collector refuses the headers, which are in a file that was replaced.
+#[test]
+fn rotated_headers_are_read_again_when_they_are_refused() {
+    let (folder, _) = tpch();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let accepted = Arc::new(Mutex::new("one"));
+    let current = Arc::clone(&accepted);
+    let collector = Peer::new(move |asked| {
+        let is_accepted = asked.header("x-key") == Some(*current.lock().unwrap());
+        http(if is_accepted { "200 OK" } else { "401 Unauthorized" }, "")
+    });
+    let url = &collector.url;
+    let text =
+        format!("[telemetry]\notlp_endpoint = '{url}'\notlp_headers = {{ file = 'headers' }}\n");
+    write("trunkline.toml", &text);
+    write("headers", "x-key=one\n");
+    let mut command = trunkline(folder.path());
+    command.args(["serve", "--db", "tpch.db", "--port", "0"]);
+    command.envs([("OTEL_BSP_SCHEDULE_DELAY", "20"), ("OTEL_METRIC_EXPORT_INTERVAL", "50")]);
+    let server = Server::start(command);
+    let until_sent = |key: &str| {
+        let count = |key: &str| {
+            collector.asked().iter().filter(|asked| asked.header("x-key") == Some(key)).count()
+        };
+        let (before, deadline) = (count(key), Instant::now() + PATIENCE);
+        while count(key) == before {
+            assert!(Instant::now() < deadline, "no export with {key}");
+            server.call("db.list_tables", &json!({}));
+        }
+    };
+    until_sent("one");
+    write("headers", "x-key=two\n");
+    // The file is not read before the headers are refused.
+    until_sent("one");
+    *accepted.lock().unwrap() = "two";
+    until_sent("two");
+    let reply = server.connect().ask(&post("/admin/reload", &[], &json!({})));
+    assert_eq!(reply.json(), json!({ "applied": [], "restart": [] }));
+    let stderr = server.stop().stderr;
+    assert!(!stderr.contains("cannot export"), "{stderr}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use trunkline_postgres::{Address, ConnectError, ConnectLimits, Connection, Outage};
 
 use super::config::PostgresConfig;
+use super::role;
 use super::session::Session;
 use crate::backend::Usage;
 use crate::model::error::Error;
@@ -122,6 +123,9 @@ impl Pool {
             max_message: self.config.max_message,
         };
         let connection = Connection::open(&self.address, limits).await?;
+        if connection.has_other_user {
+            role::check(&connection, &self.address, &self.config).await?;
+        }
         Ok(Session::new(connection, &self.config, Arc::clone(&self.address)))
     }
 

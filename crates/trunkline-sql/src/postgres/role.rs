@@ -1,5 +1,6 @@
 //! The privileges of the role, which are checked at the start.
 
+use futures_util::future::BoxFuture;
 use trunkline_postgres::{Address, ConnectError, Connection, Sessions};
 
 use std::collections::BTreeSet;
@@ -10,7 +11,17 @@ use super::config::PostgresConfig;
 use crate::query::identifier::quote;
 
 /// Checks the version of the server and the privileges of the role, in a transaction. Returns warnings for the operator.
-pub(super) async fn check(
+///
+/// The future is boxed, since the compiler cannot prove that the calls which await it are `Send`.
+pub(super) fn check<'c>(
+    connection: &'c Connection,
+    address: &'c Address,
+    config: &'c PostgresConfig,
+) -> BoxFuture<'c, Result<Vec<String>, ConnectError>> {
+    Box::pin(check_in_transaction(connection, address, config))
+}
+
+async fn check_in_transaction(
     connection: &Connection,
     address: &Address,
     config: &PostgresConfig,
