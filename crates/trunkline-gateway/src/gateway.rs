@@ -1,12 +1,12 @@
 //! The upstreams of a service.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use trunkline::Router;
+use trunkline::{DynamicNamespaces, Router};
 
 use crate::approvals::{Approvals, ApprovalsError};
 use crate::config::{GatewayConfig, UpstreamConfig};
@@ -20,9 +20,13 @@ pub struct Gateway(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    names: Vec<UpstreamName>,
-    /// In the order of the names.
     upstreams: RwLock<Vec<Arc<Upstream>>>,
+    /// The upstreams that were removed, whose namespaces remain.
+    removed: Mutex<Vec<Arc<Upstream>>>,
+    /// The namespaces of the upstreams that are added later.
+    namespaces: DynamicNamespaces,
+    config: Arc<GatewayConfig>,
+    approvals: Arc<Approvals>,
     /// The tasks of the upstreams after the start. Locked while upstreams are replaced.
     running: tokio::sync::Mutex<Vec<Running>>,
     closing: CancellationToken,
@@ -37,7 +41,7 @@ struct Running {
     task: JoinHandle<()>,
 }
 
-/// The maximum time in which a replaced upstream ends.
+/// The maximum time in which a replaced or removed upstream ends.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Gateway {
@@ -55,19 +59,26 @@ impl Gateway {
         let mut all: Vec<Arc<Upstream>> = Vec::new();
         for (name, upstream) in upstreams {
             all.retain(|other| other.name != name);
-            let (config, approvals) = (Arc::clone(&config), Arc::clone(&approvals));
-            all.push(Arc::new(Upstream::new(name, upstream, config, approvals)));
+            let (gateway, approvals) = (Arc::clone(&config), Arc::clone(&approvals));
+            all.push(Arc::new(Upstream::new(name, upstream, gateway, approvals)));
         }
-        let names = all.iter().map(|upstream| upstream.name.clone()).collect();
-        let (upstreams, running) = (RwLock::new(all), tokio::sync::Mutex::default());
-        let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
-        Ok(Self(Arc::new(Inner { names, upstreams, running, closing, tasks })))
+        Ok(Self(Arc::new(Inner {
+            upstreams: RwLock::new(all),
+            removed: Mutex::default(),
+            namespaces: DynamicNamespaces::new(),
+            config,
+            approvals,
+            running: tokio::sync::Mutex::default(),
+            closing: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        })))
     }
 
     /// Adds the tools of all upstreams to a router, as [dynamic operations](Router::dynamic) under the names of the
-    /// upstreams. A gateway can be added to one router.
+    /// upstreams, also of those that are [added](Self::change) later. A gateway can be added to one router.
     #[must_use]
     pub fn add_to(&self, router: Router) -> Router {
+        let router = router.dynamic_namespaces(&self.0.namespaces);
         self.upstreams().iter().fold(router, |router, upstream| {
             router.dynamic(upstream.name.as_str(), &upstream.operations)
         })
@@ -85,23 +96,28 @@ impl Gateway {
         }
     }
 
-    /// Replaces the configurations of upstreams with these names, in a task: each ends, and connects again with the new
-    /// one. The others, their connections and their calls are not affected. Its tools remain offered until the new list
-    /// has arrived. Unknown names are ignored. The gateway was [started](Self::start).
+    /// Changes upstreams, in a task. A name with a configuration is added, or replaced: it ends, and connects again with
+    /// the new one; its tools remain offered until the new list has arrived. A name without one is removed: its tools are
+    /// not offered any more, and its running calls fail. The others, their connections and their calls are not affected.
+    /// The gateway was [started](Self::start), and the caller has checked that no other methods have the names of new
+    /// upstreams as their prefix.
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub fn replace(&self, upstreams: impl IntoIterator<Item = (UpstreamName, UpstreamConfig)>) {
+    pub fn change(
+        &self,
+        upstreams: impl IntoIterator<Item = (UpstreamName, Option<UpstreamConfig>)>,
+    ) {
         let (inner, upstreams) = (Arc::clone(&self.0), upstreams.into_iter().collect::<Vec<_>>());
-        let replace = async move {
+        let change = async move {
             let mut running = inner.running.lock().await;
             for (name, config) in upstreams {
-                inner.replace(&mut running, &name, config).await;
+                inner.change(&mut running, &name, config).await;
             }
         };
         let closing = self.0.closing.clone();
         self.0.tasks.spawn(async move {
-            closing.run_until_cancelled(replace).await;
+            closing.run_until_cancelled(change).await;
         });
     }
 
@@ -117,8 +133,9 @@ impl Gateway {
     }
 
     /// The names of the upstreams.
-    pub fn names(&self) -> impl Iterator<Item = &UpstreamName> {
-        self.0.names.iter()
+    #[must_use]
+    pub fn names(&self) -> Vec<UpstreamName> {
+        self.upstreams().iter().map(|upstream| upstream.name.clone()).collect()
     }
 
     /// The states of the upstreams.
@@ -152,25 +169,68 @@ impl Inner {
         Running { name, end, task }
     }
 
-    async fn replace(&self, running: &mut [Running], name: &UpstreamName, config: UpstreamConfig) {
-        let Some(running) = running.iter_mut().find(|running| running.name == *name) else {
-            return;
-        };
-        running.end.cancel();
-        // Its last operations must not replace those of the successor.
-        if tokio::time::timeout(END_TIMEOUT, &mut running.task).await.is_err() {
-            tracing::warn!(upstream = %name, "the upstream did not end in time");
+    async fn change(
+        &self,
+        running: &mut Vec<Running>,
+        name: &UpstreamName,
+        config: Option<UpstreamConfig>,
+    ) {
+        if let Some(index) = running.iter().position(|running| running.name == *name) {
+            let Running { end, mut task, .. } = running.swap_remove(index);
+            end.cancel();
+            // Its last operations must not replace those of the successor.
+            if tokio::time::timeout(END_TIMEOUT, &mut task).await.is_err() {
+                tracing::warn!(upstream = %name, "the upstream did not end in time");
+                task.abort();
+            }
         }
-        let successor = {
-            let mut upstreams = self.upstreams.write().unwrap_or_else(PoisonError::into_inner);
-            let Some(upstream) = upstreams.iter_mut().find(|upstream| upstream.name == *name)
-            else {
-                return;
-            };
+        let Some(config) = config else { return self.remove(name) };
+        let (upstream, is_new) = self.put(name, config);
+        match is_new {
+            true => tracing::info!(upstream = %name, "upstream added"),
+            false => tracing::info!(upstream = %name, "upstream restarts with its new settings"),
+        }
+        running.push(self.run(upstream));
+    }
+
+    /// Puts an upstream with this configuration in the place of its predecessor, or adds it. Returns whether it is new.
+    fn put(&self, name: &UpstreamName, config: UpstreamConfig) -> (Arc<Upstream>, bool) {
+        let mut upstreams = self.upstreams.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(upstream) = upstreams.iter_mut().find(|upstream| upstream.name == *name) {
             *upstream = Arc::new(upstream.successor(config));
-            Arc::clone(upstream)
+            return (Arc::clone(upstream), false);
+        }
+        let removed = {
+            let mut removed = self.removed.lock().unwrap_or_else(PoisonError::into_inner);
+            let index = removed.iter().position(|upstream| upstream.name == *name);
+            index.map(|index| removed.swap_remove(index))
         };
-        tracing::info!(upstream = %name, "upstream restarts with its new settings");
-        *running = self.run(successor);
+        let upstream = match removed {
+            Some(removed) => removed.successor(config),
+            None => {
+                let (gateway, approvals) = (Arc::clone(&self.config), Arc::clone(&self.approvals));
+                let mut upstream = Upstream::new(name.clone(), config, gateway, approvals);
+                upstream.operations = self.namespaces.add(name.as_str());
+                upstream
+            }
+        };
+        let upstream = Arc::new(upstream);
+        upstreams.push(Arc::clone(&upstream));
+        (upstream, true)
+    }
+
+    /// Removes an upstream that has ended, and its operations.
+    fn remove(&self, name: &UpstreamName) {
+        let upstream = {
+            let mut upstreams = self.upstreams.write().unwrap_or_else(PoisonError::into_inner);
+            let index = upstreams.iter().position(|upstream| upstream.name == *name);
+            index.map(|index| upstreams.remove(index))
+        };
+        let Some(upstream) = upstream else { return };
+        if let Err(error) = upstream.operations.replace(Router::new()) {
+            tracing::error!(upstream = %name, %error, "the tools of the removed upstream are still offered");
+        }
+        tracing::info!(upstream = %name, "upstream removed");
+        self.removed.lock().unwrap_or_else(PoisonError::into_inner).push(upstream);
     }
 }

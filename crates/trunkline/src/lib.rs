@@ -58,7 +58,7 @@ mod rpc;
 pub mod tool;
 
 pub use blocking::{Blocking, blocking};
-pub use router::{DynamicOperations, Router};
+pub use router::{DynamicNamespaces, DynamicOperations, Router};
 pub use rpc::Rpc;
 pub use schemars::{self, JsonSchema};
 pub use tokio_util::sync::CancellationToken;

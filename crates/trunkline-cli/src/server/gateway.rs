@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use clap::Args;
 use trunkline_gateway::{Gateway, GatewayConfig, Target};
 
@@ -59,21 +59,18 @@ impl UpstreamArgs {
         if upstreams.is_empty() {
             return Ok(None);
         }
-        let is_taken = |name: &str| {
+        let is_type = |name: &str| {
             let has_prefix = |kind: &String| kind.split('.').next() == Some(name);
-            RESERVED.contains(&name) || types.iter().any(has_prefix)
+            types.iter().any(has_prefix)
         };
-        if let Some(name) = upstreams.keys().find(|name| is_taken(name.as_str())) {
-            bail!(
-                "the name of the upstream `{name}` is the prefix of other methods: choose another name"
-            );
+        if let Some(name) = upstreams.keys().find(|name| is_type(name.as_str())) {
+            return Err(taken(name.as_str()));
         }
         let mut settings = GatewayConfig::default();
         settings.approvals = data_dir.map(|directory| directory.join(APPROVALS));
-        if upstreams.values().any(|upstream| matches!(upstream.target, Target::Command(_))) {
-            command_tools::protect_from_children();
-            settings.supervisor = Some(command_tools::supervisor()?);
-        }
+        // A reload may add a command.
+        settings.supervisor = Some(command_tools::supervisor()?);
+        protect(&upstreams);
         Ok(Some(Gateway::new(upstreams, settings)?))
     }
 
@@ -86,6 +83,9 @@ impl UpstreamArgs {
                 parsed.map_err(|error| anyhow!("invalid --upstream {text}: {error}"))?;
             upstreams.insert(name, config);
         }
+        if let Some(name) = upstreams.keys().find(|name| RESERVED.contains(&name.as_str())) {
+            return Err(taken(name.as_str()));
+        }
         for upstream in upstreams.values_mut() {
             if let Target::Http(target) = &mut upstream.target
                 && target.bearer.is_none()
@@ -95,6 +95,18 @@ impl UpstreamArgs {
             }
         }
         Ok(upstreams)
+    }
+}
+
+/// The error for a name of an upstream.
+pub(super) fn taken(name: &str) -> anyhow::Error {
+    anyhow!("the name of the upstream `{name}` is the prefix of other methods: choose another name")
+}
+
+/// Hides what the processes of upstreams must not read, if there are any.
+pub(super) fn protect(upstreams: &Upstreams) {
+    if upstreams.values().any(|upstream| matches!(upstream.target, Target::Command(_))) {
+        command_tools::protect_from_children();
     }
 }
 

@@ -27,15 +27,15 @@ use trunkline::protocol::Reply;
 use trunkline::server::Tls;
 use trunkline::{DynamicOperations, Router};
 use trunkline_agent::model::Model;
-use trunkline_gateway::Gateway;
+use trunkline_gateway::{Gateway, UpstreamName};
 use trunkline_mcp::Notifier;
 use trunkline_sql::Databases;
 use trunkline_sql::saved_query::SavedQuery;
 
 use super::access::{self, Access, SignedKeys};
 use super::operation_names::{OperationNames, RELOAD};
-use super::service_manager;
 use super::tls::TlsArgs;
+use super::{gateway, service_manager};
 use crate::config::{Changes, Config, FileChange, Snapshot, Upstreams, WatchedFiles};
 use crate::terminal::redacted;
 
@@ -44,6 +44,9 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The interval of checks for changes of files with secrets.
 const FILE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The beginning of the keys of upstreams.
+const UPSTREAM: &str = "upstreams.";
 
 /// Reads the command line, the environment and the configuration file again.
 pub(super) type Reread = Box<dyn Fn() -> anyhow::Result<(LiveSettings, Config)> + Send>;
@@ -127,6 +130,7 @@ struct Prepared {
     tls: Option<Tls>,
     /// `None` if they have not changed.
     queries: Option<Router>,
+    names: OperationNames,
 }
 
 /// Handles SIGHUP from now on; by default, it ends the process.
@@ -227,9 +231,12 @@ impl Reloader {
             live = kept;
             fixed.extend::<Vec<_>>(restart);
         }
+        if self.live.gateway.is_none() {
+            let is_fixed = |key: &mut String| key.starts_with(UPSTREAM);
+            fixed.extend(live.extract_if(.., is_fixed));
+        }
         let redaction = settings.redaction.clone();
-        let (mut upstreams, model_key) = (settings.upstreams.clone(), settings.model_key.clone());
-        upstreams.retain(|name, _| live.contains(&format!("upstreams.{name}")));
+        let (upstreams, model_key) = (settings.upstreams.clone(), settings.model_key.clone());
         let has_changed_queries = live.iter().any(|key| key.starts_with("queries."));
         let queries = has_changed_queries.then(|| config.queries());
         let prepared =
@@ -264,10 +271,19 @@ impl Reloader {
         if let (Some(tls), Some(new)) = (&self.live.tls, &prepared.tls) {
             tls.replace(new);
         }
-        if let Some(gateway) = &self.live.gateway
-            && !upstreams.is_empty()
-        {
-            gateway.replace(upstreams);
+        if let Some(gateway) = &self.live.gateway {
+            let names = live.iter().filter_map(|key| key.strip_prefix(UPSTREAM)?.parse().ok());
+            let changed: Vec<(UpstreamName, _)> = names
+                .map(|name: UpstreamName| {
+                    let config = upstreams.get(&name).cloned();
+                    (name, config)
+                })
+                .collect();
+            gateway::protect(&upstreams);
+            if !changed.is_empty() {
+                gateway.change(changed);
+            }
+            self.live.names = prepared.names;
         }
         if let Some(model) = &self.live.model {
             model.replace_key(model_key);
@@ -291,7 +307,7 @@ impl Reloader {
         config: &Config,
         queries: Option<&[SavedQuery]>,
     ) -> anyhow::Result<Prepared> {
-        let LiveSettings { access, tls, mut http, default_rate, .. } = settings;
+        let LiveSettings { access, tls, mut http, default_rate, upstreams, .. } = settings;
         let live = &self.live;
         // Without it, roles would be removed.
         if let Some(file) = &live.file {
@@ -312,7 +328,11 @@ impl Reloader {
         );
         let keys = access::guard(&access, &mut http, &live.keys).await?;
         let rules = access::rules(&access, config, default_rate)?;
-        let names = live.names.with_queries(config.queries());
+        let mut names = live.names.with_queries(config.queries());
+        if live.gateway.is_some() {
+            let upstreams = upstreams.keys().map(ToString::to_string);
+            names = names.with_upstreams(upstreams).map_err(|name| gateway::taken(&name))?;
+        }
         access::check_patterns(&access, config, &names)?;
         let tls = match &live.tls {
             Some(_) => tokio::task::block_in_place(|| tls.open())?,
@@ -324,7 +344,7 @@ impl Reloader {
             }
             _ => None,
         };
-        Ok(Prepared { rules, http, keys, tls, queries })
+        Ok(Prepared { rules, http, keys, tls, queries, names })
     }
 }
 

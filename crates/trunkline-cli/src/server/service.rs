@@ -236,7 +236,7 @@ impl Service {
         let types = self.records.iter().flat_map(|records| records.resources.types().iter());
         let names = types.map(|kind| kind.name().to_owned());
         let tools = self.tools.iter().map(|_| command_tools::NAMESPACE.to_owned());
-        let upstreams = self.gateway.iter().flat_map(Gateway::names).map(ToString::to_string);
+        let upstreams = self.gateway.iter().flat_map(Gateway::names).map(|name| name.to_string());
         let gateway = self.gateway.iter().map(|_| "gateway".to_owned());
         let databases = self.databases.iter().map(|_| DATABASES.to_owned());
         let queries = self.queries.first().map(|_| QUERIES.to_owned());
@@ -250,9 +250,9 @@ impl Service {
         let operations = services.map(|rpc| rpc.operations());
         let names = operations.iter().flat_map(|operations| operations.iter());
         let names = names.map(|operation| operation.name().to_owned());
-        let upstreams = self.gateway.iter().flat_map(Gateway::names).map(ToString::to_string);
+        let upstreams = self.gateway.iter().flat_map(Gateway::names).map(|name| name.to_string());
         let tools = self.tools.iter().map(|_| command_tools::NAMESPACE.to_owned());
-        OperationNames::new(names, tools.chain(upstreams), self.prefixes())
+        OperationNames::new(names, tools, upstreams, self.prefixes())
     }
 
     fn instructions(&self) -> Option<String> {

@@ -186,7 +186,7 @@ fn no_database() -> Line {
 }
 
 fn of_gateway(gateway: &Gateway) -> Line {
-    let names: Vec<String> = gateway.names().map(ToString::to_string).collect();
+    let names: Vec<String> = gateway.names().iter().map(ToString::to_string).collect();
     line("upstreams", names.join(", "), "")
 }
 

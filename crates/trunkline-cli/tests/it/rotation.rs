@@ -225,8 +225,110 @@ fn a_reload_restarts_the_upstreams_whose_settings_changed() {
     let called: Value = server.call("remote.list_tables", &json!({}));
     assert!(called["result"].is_object(), "{called}");
 
-    file("[upstreams.other]\ncommand = ['true']\n");
-    check_reload(&server, &[], &["upstreams.other"]);
     assert_eq!(processes(folder.path()), 1);
     assert_eq!(server.stop().code, Some(0));
+}
+
+#[test]
+fn a_reload_adds_and_removes_upstreams() {
+    let (_remote_folder, database) = tpch();
+    let remote = Server::of(&database);
+    let (folder, _) = tpch();
+    let file = |settings: &str| {
+        let text = gateway(folder.path(), &remote, settings);
+        write(folder.path(), "trunkline.toml", &text);
+    };
+    let other = format!("[upstreams.other]\nurl = 'http://{}/mcp'\n", remote.address);
+    file("");
+    let server = serve(folder.path());
+    for upstream in ["local", "remote"] {
+        until(upstream, || is_ready(&server, upstream));
+    }
+    let has = |name: &str| tools(&server).iter().any(|tool| tool == name);
+    let code = || server.call("other.list_tables", &json!({}))["error"]["code"].clone();
+    assert_eq!(code(), -32601);
+    for _ in 0..2 {
+        file(&other);
+        check_reload(&server, &["upstreams.other"], &[]);
+        until("the upstream is not ready", || is_ready(&server, "other"));
+        assert!(has("other__list_tables") && has("remote__list_tables"));
+        assert!(server.call("other.list_tables", &json!({}))["result"].is_object());
+        check_reload(&server, &[], &[]);
+
+        file(&format!("{other}deny = ['list_*']\n"));
+        check_reload(&server, &["upstreams.other"], &[]);
+        until("the tool is still offered", || !has("other__list_tables"));
+        assert!(has("other__query_records"));
+
+        file("");
+        check_reload(&server, &["upstreams.other"], &[]);
+        until("the tools are still offered", || !has("other__query_records"));
+        assert_eq!(code(), -32601);
+    }
+
+    // All of them, and a command in their place.
+    write(folder.path(), "trunkline.toml", "");
+    check_reload(&server, &["upstreams.local", "upstreams.remote"], &[]);
+    until("tools are still offered", || !has("local__list_tables") && !has("remote__list_tables"));
+    assert_eq!(processes(folder.path()), 1);
+    file("");
+    check_reload(&server, &["upstreams.local", "upstreams.remote"], &[]);
+    until("the command is not started", || has("local__list_tables"));
+    assert_eq!(processes(folder.path()), 2);
+
+    // Names of other methods, and mistakes, change nothing.
+    for (section, part) in [
+        ("[upstreams.db]\ncommand = ['true']\n", "prefix of other methods"),
+        ("[upstreams.todo]\ncommand = ['true']\n", "prefix of other methods"),
+        ("[upstreams.a]\n", "requires `url` or `command`"),
+        ("[roles.r]\ntokens = ['x']\noperations = ['nothing.*']\n", "unknown token"),
+    ] {
+        file(section);
+        let reply = server.connect().ask(&post("/admin/reload", &[], &json!({})));
+        let error = reply.json()["error"].as_str().unwrap_or_default().to_owned();
+        assert!(reply.status == 400 && error.contains(part), "{section}: {error}");
+    }
+    assert!(has("local__list_tables"));
+    assert_eq!(server.stop().code, Some(0));
+}
+
+/// Rules and roles apply to the methods of an upstream that was added, and may name them.
+#[test]
+fn rules_apply_to_the_upstreams_that_a_reload_adds() {
+    let (_remote_folder, database) = tpch();
+    let remote = Server::of(&database);
+    let (folder, _) = tpch();
+    let upstream =
+        |name: &str| format!("[upstreams.{name}]\nurl = 'http://{}/mcp'\n", remote.address);
+    let tokens = "access.tokens = { ada = { file = 'ada' }, bob = { file = 'bob' } }\n";
+    let file = |roles: &str, upstreams: &str| {
+        write(folder.path(), "trunkline.toml", &format!("{tokens}{roles}{upstreams}"));
+    };
+    write(folder.path(), "ada", "a1");
+    write(folder.path(), "bob", "b1");
+    let admin = "[roles.admin]\ntokens = ['ada']\noperations = ['*']\n";
+    let (first, second) = (upstream("first"), upstream("second"));
+    file(admin, &first);
+    let server = serve(folder.path());
+    let call = |token: &str, method: &str| {
+        let params = match method.ends_with("query_records") {
+            true => json!({ "table_name": "nation" }),
+            false => json!({}),
+        };
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        server.connect().ask(&post("/", &[&bearer(token)], &call)).json()
+    };
+    let reload = || server.connect().ask(&post("/admin/reload", &[&bearer("a1")], &json!({})));
+    let guest = "[roles.guest]\ntokens = ['bob']\noperations = ['second.list_tables']\n";
+    file(&format!("{admin}{guest}"), &format!("{first}{second}"));
+    let reply = reload().json();
+    assert_eq!(reply["applied"], json!(["roles.guest", "upstreams.second"]), "{reply}");
+    until("the upstream is not ready", || call("a1", "second.list_tables")["result"].is_object());
+    assert!(call("b1", "second.list_tables")["result"].is_object());
+    assert_eq!(call("b1", "second.query_records")["error"]["code"], -32008);
+    assert_eq!(call("b1", "first.list_tables")["error"]["code"], -32008);
+    // A role that names it would remain without effect.
+    file(&format!("{admin}{guest}"), &first);
+    assert_eq!(reload().status, 400);
+    assert!(call("b1", "second.list_tables")["result"].is_object());
 }

@@ -117,6 +117,13 @@ impl Registry {
         lock(&self.listeners).push(Arc::new(listener));
     }
 
+    /// Adds a set of dynamic operations, which is empty, and returns its number. There must have been one before.
+    pub fn add_part(&self) -> usize {
+        let mut parts = lock(&self.parts);
+        parts.push(Vec::new());
+        parts.len() - 1
+    }
+
     /// Replaces the operations of a part. On error, nothing changes.
     pub fn replace(&self, part: usize, operations: Vec<Operation>) -> Result<(), BuildError> {
         let before = self.exchange(part, operations)?;

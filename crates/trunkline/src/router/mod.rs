@@ -27,7 +27,7 @@ use crate::openrpc::{DocumentCache, Info};
 use crate::rpc::Rpc;
 use placement::{DescribeFn, Placement, RouterRules, authorize, require_declared_scopes};
 
-pub use dynamic::DynamicOperations;
+pub use dynamic::{DynamicNamespaces, DynamicOperations};
 
 /// A collection of operations, from which an [`Rpc`] is built. Each operation is registered once and can be called
 /// over every protocol.
@@ -114,9 +114,26 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         let location = Location::caller();
         if operations.claim() {
             let placement = Placement::new(namespace);
-            self.parts.push(Part { operations: operations.clone(), placement, location });
+            let operations = PartOperations::Namespace(operations.clone());
+            self.parts.push(Part { operations, placement, location });
         } else {
             self.problem(BuildError::AlreadyMounted { namespace: namespace.to_owned(), location });
+        }
+        self
+    }
+
+    /// Adds namespaces of operations that are added while the service runs, each of which is like one of
+    /// [`dynamic`](Self::dynamic). A rule or a layer must match other methods, too.
+    #[track_caller]
+    #[must_use]
+    pub fn dynamic_namespaces(mut self, namespaces: &DynamicNamespaces) -> Self {
+        let location = Location::caller();
+        if namespaces.claim() {
+            let operations = PartOperations::Namespaces(namespaces.clone());
+            self.parts.push(Part { operations, placement: Placement::of_namespaces(), location });
+        } else {
+            let namespace = "*".to_owned();
+            self.problem(BuildError::AlreadyMounted { namespace, location });
         }
         self
     }
@@ -235,10 +252,11 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
             }
         }
         for part in &mut self.parts {
-            if part.placement.may_have(pattern.as_str()) {
+            let may_match = part.placement.may_have(pattern.as_str());
+            if may_match || part.placement.is_unknown() {
                 part.placement.layer(pattern, &wrap);
-                count += 1;
             }
+            count += usize::from(may_match);
         }
         if pattern.matches(DISCOVER) {
             self.built_in.push(wrap);
@@ -304,7 +322,10 @@ impl Router {
         let registry = Arc::new(Registry::new(operations, discover, parts.len(), layers, depth)?);
         documents.attach(&registry);
         for (index, part) in parts.into_iter().enumerate() {
-            part.operations.attach(&registry, index, part.placement)?;
+            match part.operations {
+                PartOperations::Namespace(one) => one.attach(&registry, index, part.placement)?,
+                PartOperations::Namespaces(all) => all.attach(&registry, &part.placement)?,
+            }
         }
         let scheduler = Arc::new(SemaphoreScheduler::new());
         let dispatcher = Dispatcher::new(registry, self.limits, scheduler);
@@ -357,9 +378,14 @@ fn discover(documents: &Arc<DocumentCache>, layers: Vec<LayerFn>) -> Operation {
 
 /// Operations that can be replaced, and their placement.
 struct Part {
-    operations: DynamicOperations,
+    operations: PartOperations,
     placement: Placement,
     location: SourceLocation,
+}
+
+enum PartOperations {
+    Namespace(DynamicOperations),
+    Namespaces(DynamicNamespaces),
 }
 
 impl<S> fmt::Debug for Router<S> {

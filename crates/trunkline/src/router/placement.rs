@@ -9,6 +9,7 @@ use crate::layers::authorize::{Rules, SharedRules};
 use crate::layers::{AuthorizeLayer, layered};
 
 /// The namespace of dynamic operations, and the layers and rules around them.
+#[derive(Clone)]
 pub(super) struct Placement {
     pub(super) namespace: String,
     wrappers: Vec<ScopedWrapper>,
@@ -16,11 +17,13 @@ pub(super) struct Placement {
 
 /// A layer or rules, with the namespace at the time when they were added: patterns refer to the names in that
 /// namespace.
+#[derive(Clone)]
 struct ScopedWrapper {
     namespace: String,
     wrapper: Wrapper,
 }
 
+#[derive(Clone)]
 enum Wrapper {
     Layer(Pattern, LayerFn),
     Rules(RouterRules),
@@ -52,7 +55,24 @@ impl RouterRules {
 /// Changes the description of an operation.
 pub(super) type DescribeFn = Arc<dyn Fn(&mut Description) + Send + Sync>;
 
+/// The last part of a namespace that is not known yet. No name of a method contains it.
+const UNKNOWN: &str = "\0";
+
 impl Placement {
+    /// The placement of namespaces that are added later.
+    pub(super) fn of_namespaces() -> Self {
+        Self::new(UNKNOWN)
+    }
+
+    /// The placement of one of the namespaces.
+    pub(super) fn of_namespace(&self, name: &str) -> Self {
+        let mut placement = self.clone();
+        let known = |namespace: &mut String| *namespace = namespace.replace(UNKNOWN, name);
+        known(&mut placement.namespace);
+        placement.wrappers.iter_mut().for_each(|wrapper| known(&mut wrapper.namespace));
+        placement
+    }
+
     pub(super) fn new(namespace: &str) -> Self {
         Self { namespace: namespace.to_owned(), wrappers: Vec::new() }
     }
@@ -65,6 +85,11 @@ impl Placement {
     /// Whether an operation with a matching name is possible.
     pub(super) fn may_have(&self, pattern: &str) -> bool {
         may_match_below(pattern, &self.namespace)
+    }
+
+    /// Whether the namespace is not known yet.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.namespace.ends_with(UNKNOWN)
     }
 
     pub(super) fn layer(&mut self, pattern: &Pattern, layer: &LayerFn) {

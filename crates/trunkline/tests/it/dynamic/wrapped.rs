@@ -4,11 +4,11 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use trunkline::access::Principal;
-use trunkline::layers::authorize::{Rules, principal};
+use trunkline::layers::authorize::{Rules, SharedRules, principal};
 use trunkline::layers::{FromFnLayer, Next, from_fn};
 use trunkline::{
-    Call, DynamicOperations, ErrorObject, Extension, Limits, Outcome, Router, Rpc, State, blocking,
-    code,
+    Call, DynamicNamespaces, DynamicOperations, ErrorObject, Extension, Limits, Outcome, Router,
+    Rpc, State, blocking, code,
 };
 
 use super::{call, named};
@@ -127,6 +127,44 @@ fn rules() {
     };
     guarded("names before nesting", nested, "a.tool.shout", GUARDED);
     guarded("names before nesting", nested, "a.tool.whisper", OPEN);
+}
+
+/// The layers and rules that match apply to namespaces that are added before and after the service is built.
+#[test]
+fn namespaces_that_are_added() {
+    let namespaces = DynamicNamespaces::new();
+    let early = namespaces.add("early");
+    early.replace(tools()).unwrap();
+    let rules = SharedRules::from(Rules::new().require("a.late.guarded", principal("root")));
+    let inner = Router::new().dynamic_namespaces(&namespaces).method("late.other", || 1);
+    let rpc = Router::new()
+        .nest("a", inner.layer(mark("inner")))
+        .route_layer("a.late.*", mark("late"))
+        .authorize_shared(&rules)
+        .layer(mark("all"))
+        .build()
+        .unwrap();
+    let late = namespaces.add("late");
+    let other = namespaces.add("other");
+    for _ in 0..2 {
+        assert_eq!(call(&rpc, "a.early.shout"), Ok(json!(["all", "inner", "own"])));
+        assert_eq!(call(&rpc, "a.late.shout"), Err(code::METHOD_NOT_FOUND));
+        late.replace(tools().method("guarded", || 1)).unwrap();
+        other.replace(tools().method("guarded", || 1)).unwrap();
+        assert_eq!(call(&rpc, "a.late.shout"), Ok(json!(["all", "late", "inner", "own"])));
+        assert_eq!(call(&rpc, "a.late.guarded"), Err(code::UNAUTHENTICATED));
+        assert_eq!(call(&rpc, "a.other.shout"), Ok(json!(["all", "inner", "own"])));
+        assert_eq!(call(&rpc, "a.other.guarded"), Ok(json!(1)));
+        // A name of another method changes nothing.
+        assert!(late.replace(named(["other"])).is_err());
+        assert!(call(&rpc, "a.late.shout").is_ok());
+        late.replace(Router::new()).unwrap();
+    }
+    assert!(Router::new().dynamic_namespaces(&namespaces).build().is_err());
+    // Misspelt names are still found.
+    let misspelt = Rules::new().require("lat.guarded", principal("root"));
+    let router = Router::new().dynamic_namespaces(&DynamicNamespaces::new());
+    assert!(router.authorize(misspelt).build().is_err());
 }
 
 #[test]
