@@ -41,7 +41,7 @@ fn alone() -> Result<Vec<Subject>> {
 /// The two layers that do nothing for a handler that is not async.
 fn waiting() -> Result<Vec<Subject>> {
     let subject = |what, limits| {
-        let router = Router::new().method("add", |Params((a, b)): Params<(i64, i64)>| async move {
+        let router = Router::new().method("add", |Params(Add { a, b }): Params<Add>| async move {
             wait_once().await;
             a + b
         });
