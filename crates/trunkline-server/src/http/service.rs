@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
+use std::future::{Future, ready};
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
@@ -11,6 +12,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::Either;
 use http::header::{ALLOW, AUTHORIZATION, ETAG, HeaderName, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
@@ -130,16 +133,16 @@ impl HttpService {
     }
 
     /// Handles a request of a client at `peer`.
-    pub(crate) async fn handle_from<B>(
+    pub(crate) fn handle_from<B>(
         &self,
         request: Request<B>,
         peer: Option<SocketAddr>,
-    ) -> Response<ReplyBody>
+    ) -> impl Future<Output = Response<ReplyBody>> + Send + use<B>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        self.current().handle(request, peer).await
+        self.current().handle(request, peer)
     }
 
     /// Adds the address of the server to the accepted hosts.
@@ -163,42 +166,50 @@ impl Inner {
     }
 
     /// Handles a request, and adds the headers of all responses.
-    async fn handle<B>(
+    ///
+    /// The futures of a request are created before they are polled where possible, since an async function stores its
+    /// arguments in addition to what it makes of them, and each connection has the memory of one such future.
+    fn handle<B>(
         self: Arc<Self>,
         mut request: Request<B>,
         peer: Option<SocketAddr>,
-    ) -> Response<ReplyBody>
+    ) -> impl Future<Output = Response<ReplyBody>> + Send + use<B>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let has_id = self.guard.settings.request_ids;
         let request_id = has_id.then(|| request_id::set(request.headers_mut())).flatten();
-        let mut response = match (self.discovery(request.uri().path()), self.cors.clone()) {
-            (Some(metadata), _) => self.describe(metadata, &request.into_parts().0),
-            (None, None) => self.answer(request, peer).await,
-            // Boxed, to keep the future of a call small.
-            (None, Some(cors)) => {
-                let mut cors = cors.layer(service_fn(|request| async {
-                    Ok::<_, Infallible>(self.answer(request, peer).await)
-                }));
-                let Ok(response) = Box::pin(cors.call(request)).await;
-                response
+        let service = Arc::clone(&self);
+        let answer = match (self.discovery(request.uri().path()), self.cors.clone()) {
+            (None, None) => Either::Left(service.answer(request, peer)),
+            (Some(metadata), _) => {
+                let response = self.describe(metadata, &request.into_parts().0);
+                Either::Right(boxed(ready(response)))
             }
+            (None, Some(cors)) => Either::Right(boxed(async move {
+                let mut cors = cors.layer(service_fn(|request| async {
+                    Ok::<_, Infallible>(Arc::clone(&service).answer(request, peer).await)
+                }));
+                let Ok(response) = cors.call(request).await;
+                response
+            })),
         };
-        if let Some(metadata) = &self.metadata {
-            metadata.complete_challenge(response.status(), response.headers_mut());
-        }
-        self.headers.add(&mut response, request_id);
-        response
+        answer.map(move |mut response| {
+            if let Some(metadata) = &self.metadata {
+                metadata.complete_challenge(response.status(), response.headers_mut());
+            }
+            self.headers.add(&mut response, request_id);
+            response
+        })
     }
 
     /// Passes a request to the handler of its path.
-    async fn answer<B>(
-        &self,
+    fn answer<B>(
+        self: Arc<Self>,
         mut request: Request<B>,
         peer: Option<SocketAddr>,
-    ) -> Response<ReplyBody>
+    ) -> impl Future<Output = Response<ReplyBody>> + Send + use<B>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -210,11 +221,11 @@ impl Inner {
             *request.uri_mut() = uri;
             handler = self.message_handler(&request);
         }
-        match handler {
+        match handler.map(|(endpoint, handler)| (endpoint, handler.clone())) {
             Some((endpoint, handler)) => {
-                self.answer_message(endpoint, handler, request, peer).await
+                Either::Left(self.answer_message(endpoint, handler, request, peer))
             }
-            None => Box::pin(route(self.router.clone(), request, peer)).await,
+            None => Either::Right(boxed(route(self.router.clone(), request, peer))),
         }
     }
 
@@ -245,58 +256,60 @@ impl Inner {
     }
 
     /// Checks a request whose body is a message, and passes the message to its handler.
-    async fn answer_message<B>(
-        &self,
+    fn answer_message<B>(
+        self: Arc<Self>,
         endpoint: Endpoint,
-        handler: &MessageHandler,
+        handler: MessageHandler,
         request: Request<B>,
         peer: Option<SocketAddr>,
-    ) -> Response<ReplyBody>
+    ) -> impl Future<Output = Response<ReplyBody>> + Send + use<B>
     where
-        B: Body<Data = Bytes>,
+        B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let guard = &self.guard;
         let (mut parts, body) = request.into_parts();
         let fields = Fields::of(&parts.headers);
-        let admitted = guard.admit(&parts, &fields).and_then(|caller| {
+        let admitted = self.guard.admit(&parts, &fields).and_then(|caller| {
             if parts.method != Method::POST {
                 return Err(Refusal::Method(parts.method.clone()));
             }
             Ok((caller, negotiate::check(&fields, endpoint.formats)?))
         });
-        let admitted = match admitted {
-            Ok((caller, formats)) => caller.principal().await.map(|caller| (caller, formats)),
-            Err(refusal) => Err(refusal),
-        };
-        let (principal, formats) = match admitted {
-            Ok(admitted) => admitted,
-            Err(refusal) => {
-                let format = negotiate::refused(&parts.headers, endpoint.formats);
-                return self.refuse(&endpoint, &refusal, None, format);
+        async move {
+            let guard = &self.guard;
+            let admitted = match admitted {
+                Ok((caller, formats)) => caller.principal().await.map(|caller| (caller, formats)),
+                Err(refusal) => Err(refusal),
+            };
+            let (principal, formats) = match admitted {
+                Ok(admitted) => admitted,
+                Err(refusal) => {
+                    let format = negotiate::refused(&parts.headers, endpoint.formats);
+                    return self.refuse(&endpoint, &refusal, None, format);
+                }
+            };
+            if let Some(principal) = principal {
+                parts.extensions.insert(principal);
             }
-        };
-        if let Some(principal) = principal {
-            parts.extensions.insert(principal);
-        }
-        let coding = endpoint.is_compressed.then(|| Coding::accepted(&parts.headers));
-        let policy = guard.settings.policy.clone();
-        let head = Head::new(parts, peer, endpoint.name, endpoint.protocol, policy);
-        let extensions = Extensions::from_origin(head);
-        let body = match guard.read(body).await {
-            Ok(body) => body,
-            Err(refusal) => {
-                return self.refuse(&endpoint, &refusal, Some(&extensions), formats.reply);
+            let coding = endpoint.is_compressed.then(|| Coding::accepted(&parts.headers));
+            let policy = guard.settings.policy.clone();
+            let head = Head::new(parts, peer, endpoint.name, endpoint.protocol, policy);
+            let extensions = Extensions::from_origin(head);
+            let body = match guard.read(body).await {
+                Ok(body) => body,
+                Err(refusal) => {
+                    return self.refuse(&endpoint, &refusal, Some(&extensions), formats.reply);
+                }
+            };
+            let caller = caller(&extensions);
+            let status_policy = guard.settings.status_policy;
+            let message = Message { extensions, body, formats, status_policy };
+            let response = guard.tokens.limit(handler.answer(message).await, caller);
+            let response = guard.reserve(&endpoint, response, None, formats.reply);
+            match coding {
+                Some(coding) => coding.apply(response),
+                None => response,
             }
-        };
-        let caller = caller(&extensions);
-        let status_policy = guard.settings.status_policy;
-        let message = Message { extensions, body, formats, status_policy };
-        let response = guard.tokens.limit(handler.answer(message).await, caller);
-        let response = guard.reserve(&endpoint, response, None, formats.reply);
-        match coding {
-            Some(coding) => coding.apply(response),
-            None => response,
         }
     }
 
@@ -371,6 +384,12 @@ fn caller(extensions: &Extensions) -> Option<(Principal, HeaderValue)> {
     let principal = Principal::of(extensions)?;
     let authorization = Headers::of(extensions)?.get(AUTHORIZATION)?;
     Some((principal.clone(), authorization.clone()))
+}
+
+fn boxed<T>(
+    future: impl Future<Output = T> + Send + 'static,
+) -> Pin<Box<dyn Future<Output = T> + Send>> {
+    Box::pin(future)
 }
 
 async fn route<B>(
