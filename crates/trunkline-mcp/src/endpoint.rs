@@ -90,7 +90,7 @@ impl Endpoint {
             return self.answer_here(message);
         }
         let endpoint = self.clone();
-        ResponseFuture::later(async move {
+        ResponseFuture::boxed(async move {
             match endpoint.load_session(&message.extensions).await {
                 Ok(()) => endpoint.answer_here(message).await,
                 Err(refused) => *refused,
@@ -105,7 +105,7 @@ impl Endpoint {
             Incoming::Call(call) => return self.answer_call(call, extensions),
             Incoming::Batch(batch) => {
                 let endpoint = self.clone();
-                return ResponseFuture::later(async move {
+                return ResponseFuture::boxed(async move {
                     endpoint.answer_batch(batch, &extensions).await
                 });
             }
@@ -132,7 +132,7 @@ impl Endpoint {
                 Err(refused) => *refused,
             },
         };
-        ResponseFuture::ready(response)
+        ResponseFuture::value(response)
     }
 
     fn answer_call(&self, mut call: Call, extensions: Extensions) -> ResponseFuture {
@@ -140,7 +140,7 @@ impl Endpoint {
         if id.as_ref().is_some_and(|id| !is_mcp_id(id)) {
             let fault = Fault::Request(BAD_ID);
             record_refusal(call, &fault.error());
-            return ResponseFuture::ready(refuse(&fault, None, false));
+            return ResponseFuture::value(refuse(&fault, None, false));
         }
         let no_headers = HeaderMap::new();
         let fields = Fields::of(Headers::of(&extensions).unwrap_or(&no_headers));
@@ -152,7 +152,7 @@ impl Endpoint {
             Ok(session) => session,
             Err(refused) => {
                 record_refusal(call, &refused.error());
-                return ResponseFuture::ready(refused.response(id.as_ref()));
+                return ResponseFuture::value(refused.response(id.as_ref()));
             }
         };
         if let Some(session) = &session
@@ -171,15 +171,15 @@ impl Endpoint {
         let events_only = fields.accepts_only_events();
         let started = match outcome {
             // A notification starts no call.
-            Ok(_) if id.is_none() => return ResponseFuture::ready(accepted()),
+            Ok(_) if id.is_none() => return ResponseFuture::value(accepted()),
             Ok(started) => started,
             Err(fault) if events_only && id.is_some() => {
                 let reply = Reply::error(fault.error(), id.as_ref());
                 let status = fault.status(modern);
                 let response = events::respond_as(&self.0, status, reply, id.as_ref(), events_only);
-                return ResponseFuture::ready(response);
+                return ResponseFuture::value(response);
             }
-            Err(fault) => return ResponseFuture::ready(refuse(&fault, id.as_ref(), modern)),
+            Err(fault) => return ResponseFuture::value(refuse(&fault, id.as_ref(), modern)),
         };
         let StartedCall { future, messages } = started;
         let session = session.filter(|_| !modern);
@@ -187,12 +187,12 @@ impl Endpoint {
         match (future.into_outcome(), messages) {
             (Ok(outcome), Some(messages)) if !messages.is_empty() => {
                 let ended = Running::Done(Some(Ok(outcome)));
-                ResponseFuture::ready(self.stream(messages, ended, context))
+                ResponseFuture::value(self.stream(messages, ended, context))
             }
-            (Ok(outcome), _) => ResponseFuture::ready(self.reply(outcome, &context)),
+            (Ok(outcome), _) => ResponseFuture::value(self.reply(outcome, &context)),
             (Err(future), messages) => {
                 let endpoint = self.clone();
-                ResponseFuture::later(endpoint.wait(future, messages, context))
+                ResponseFuture::boxed(endpoint.wait(future, messages, context))
             }
         }
     }
@@ -334,7 +334,7 @@ impl Endpoint {
                 Some((_, None)) => {
                     let refused = SessionError::Random;
                     record_refusal(call, &refused.error());
-                    return ResponseFuture::ready(refused.response(id.as_ref()));
+                    return ResponseFuture::value(refused.response(id.as_ref()));
                 }
                 None => None,
             };
@@ -349,7 +349,7 @@ impl Endpoint {
         let outcome = match outcome.map(|started| started.future.into_outcome()) {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) => Outcome::error(ErrorObject::internal(&"`initialize` did not end")),
-            Err(fault) => return ResponseFuture::ready(refuse(&fault, id.as_ref(), modern)),
+            Err(fault) => return ResponseFuture::value(refuse(&fault, id.as_ref(), modern)),
         };
         let reply = self.0.rpc.reply(outcome, id.as_ref());
         let events_only = fields.accepts_only_events();
@@ -365,11 +365,11 @@ impl Endpoint {
                 self.0.sessions.insert(&session_id, session)?;
                 Ok(session_id)
             });
-            return ResponseFuture::ready(Self::opened(created, response, id.as_ref()));
+            return ResponseFuture::value(Self::opened(created, response, id.as_ref()));
         };
         let (nodes, record) = (Arc::clone(&membership.nodes), record_of(&session));
         let (server, max) = (Arc::clone(&self.0), self.0.sessions.max());
-        ResponseFuture::later(async move {
+        ResponseFuture::boxed(async move {
             let created = match nodes.create_session(session_id.clone(), record, max).await {
                 Ok(true) => {
                     server.sessions.put(&session_id, &session);
@@ -557,7 +557,7 @@ fn refuse(fault: &Fault, id: Option<&Id>, modern: bool) -> Response<ReplyBody> {
 pub(crate) fn accepted_after(
     sent: impl Future<Output = Result<(), NodesError>> + Send + 'static,
 ) -> ResponseFuture {
-    ResponseFuture::later(async move {
+    ResponseFuture::boxed(async move {
         match sent.await {
             Ok(()) => accepted(),
             Err(error) => unavailable_response(&error, None),

@@ -44,7 +44,7 @@ impl FromStr for TargetSession {
 }
 
 impl TargetSession {
-    /// The targets to look for, one after the other.
+    /// The targets to look for, sequentially.
     pub(crate) fn passes(self) -> &'static [Self] {
         match self {
             Self::Any => &[Self::Any],

@@ -138,6 +138,10 @@ impl Place {
     }
 
     /// Reads the password of a PostgreSQL database from this file again for new connections.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(unused_variables, reason = "files of SQLite have no passwords")
+    )]
     pub(super) fn read_from(self, file: SecretFile) -> Self {
         let location = match self.location {
             Location::File(_) => self.location,

@@ -83,7 +83,7 @@ pub(super) fn warnings(
     definition.get_arguments().filter_map(warning).collect()
 }
 
-/// Starts this program again without the variables of others that have no value: its libraries would take them for
+/// Starts this program again without the variables of others that have no value: its libraries would treat them as
 /// values, such as `SSL_CERT_FILE` for a file without certificates. Those of flags stay, for the warnings.
 pub(crate) fn remove_blank_variables(definition: impl FnOnce() -> Command) {
     let is_other = |name: &OsStr| {

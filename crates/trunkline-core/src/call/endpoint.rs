@@ -32,12 +32,14 @@ impl<E: Send + 'static> Endpoint<E> {
     }
 
     /// Calls the service.
+    #[inline]
     pub fn run(&self, call: Call) -> CallFuture<E> {
         (self.0)(call)
     }
 }
 
 /// Calls a service when it is ready.
+#[inline]
 pub fn run_when_ready<S>(mut service: S, call: Call) -> CallFuture<S::Error>
 where
     S: Service<Call, Response = Outcome, Error: Send, Future: Send> + Send + 'static,
@@ -45,7 +47,7 @@ where
     // Most services are ready. The waker is replaced if this one is not.
     match service.poll_ready(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(Ok(())) => CallFuture::of(service.call(call)),
-        Poll::Ready(Err(error)) => CallFuture::failed(error),
+        Poll::Ready(Err(error)) => CallFuture::value(Err(error)),
         Poll::Pending => CallFuture::boxed(async move {
             poll_fn(|cx| service.poll_ready(cx)).await?;
             service.call(call).await

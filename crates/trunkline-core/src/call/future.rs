@@ -5,21 +5,30 @@ use std::convert::Infallible;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use crate::outcome::Outcome;
 
-/// A future of the outcome of a call, or of the error of a layer or a transport.
-///
-/// For a handler that is not async, it holds the outcome, without a boxed future.
-pub struct CallFuture<E = Infallible>(State<E>);
+/// A future of the outcome of a call, or of the error of a layer or a transport. That of a handler that is not async is
+/// ready.
+pub type CallFuture<E = Infallible> = MaybeReady<Result<Outcome, E>>;
 
-enum State<E> {
-    Ready(Option<Result<Outcome, E>>),
-    Deferred(Pin<Box<dyn Future<Output = Result<Outcome, E>> + Send>>),
+/// A value that is ready, or the boxed future of one.
+pub struct MaybeReady<T>(State<T>);
+
+enum State<T> {
+    Ready(Option<T>),
+    Boxed(Pin<Box<dyn Future<Output = T> + Send>>),
 }
 
 impl CallFuture {
+    /// A future that is ready with this outcome.
+    #[inline]
+    #[must_use]
+    pub fn ready(outcome: Outcome) -> Self {
+        Self::value(Ok(outcome))
+    }
+
     /// Boxes a future of an outcome.
     pub fn from_future(future: impl Future<Output = Outcome> + Send + 'static) -> Self {
         Self::boxed(async move { Ok(future.await) })
@@ -29,7 +38,7 @@ impl CallFuture {
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.0 {
             State::Ready(ended) => ended.as_ref().and_then(|ended| ended.as_ref().ok()),
-            State::Deferred(_) => None,
+            State::Boxed(_) => None,
         }
     }
 
@@ -45,11 +54,13 @@ impl CallFuture {
     }
 
     /// Maps the outcome.
+    #[inline]
     pub fn map(self, map: impl FnOnce(Outcome) -> Outcome + Send + 'static) -> Self {
         self.then(|Ok(outcome)| Ok(map(outcome)))
     }
 
     /// Runs the functions of the guard if this future is dropped before it completes.
+    #[inline]
     pub fn guarded(self, guard: Option<CancelGuard>) -> Self {
         let Some(mut guard) = guard else { return self };
         self.map(move |outcome| {
@@ -59,28 +70,24 @@ impl CallFuture {
     }
 }
 
-impl<E: Send + 'static> CallFuture<E> {
-    /// A future that is ready with this outcome.
+impl<T: Send + 'static> MaybeReady<T> {
+    /// A future that is ready with this value.
+    #[inline]
     #[must_use]
-    pub fn ready(outcome: Outcome) -> Self {
-        Self(State::Ready(Some(Ok(outcome))))
+    pub fn value(value: T) -> Self {
+        Self(State::Ready(Some(value)))
     }
 
-    /// A future that is ready with an error.
-    #[must_use]
-    pub fn failed(error: E) -> Self {
-        Self(State::Ready(Some(Err(error))))
+    /// Boxes a future.
+    pub fn boxed(future: impl Future<Output = T> + Send + 'static) -> Self {
+        Self(State::Boxed(Box::pin(future)))
     }
 
-    /// Boxes a future of an outcome or an error.
-    pub fn boxed(future: impl Future<Output = Result<Outcome, E>> + Send + 'static) -> Self {
-        Self(State::Deferred(Box::pin(future)))
-    }
-
-    /// The future of a service. It is boxed unless it is a `CallFuture`.
+    /// The future of a service. It is boxed unless it has this type.
+    #[inline]
     pub fn of<F>(future: F) -> Self
     where
-        F: Future<Output = Result<Outcome, E>> + Send + 'static,
+        F: Future<Output = T> + Send + 'static,
     {
         let mut future = Some(future);
         let own = (&mut future as &mut dyn Any).downcast_mut().and_then(Option::<Self>::take);
@@ -91,33 +98,32 @@ impl<E: Send + 'static> CallFuture<E> {
         }
     }
 
-    /// Whether the outcome is ready.
+    /// Whether the value is ready.
+    #[inline]
     #[must_use]
     pub fn is_ready(&self) -> bool {
         matches!(self.0, State::Ready(_))
     }
 
-    /// Converts what the call ends with.
-    pub fn then<E2: Send + 'static>(
+    /// Converts the value.
+    #[inline]
+    pub fn then<U: Send + 'static>(
         self,
-        end: impl FnOnce(Result<Outcome, E>) -> Result<Outcome, E2> + Send + 'static,
-    ) -> CallFuture<E2> {
+        convert: impl FnOnce(T) -> U + Send + 'static,
+    ) -> MaybeReady<U> {
         match self.0 {
-            State::Ready(Some(ended)) => CallFuture(State::Ready(Some(end(ended)))),
-            State::Ready(None) => CallFuture(State::Ready(None)),
-            State::Deferred(future) => CallFuture::boxed(async move { end(future.await) }),
+            State::Ready(value) => MaybeReady(State::Ready(value.map(convert))),
+            State::Boxed(future) => MaybeReady::boxed(async move { convert(future.await) }),
         }
     }
 
-    /// Polls the future in `poll` to its end, for layers around each poll of a call.
+    /// Polls a future that is not ready in `poll` to its end, for layers around each poll of a call.
     pub fn polled_by(
         mut self,
-        mut poll: impl FnMut(&mut Self, &mut Context<'_>) -> Poll<Result<Outcome, E>> + Send + 'static,
+        mut poll: impl FnMut(&mut Self, &mut Context<'_>) -> Poll<T> + Send + 'static,
     ) -> Self {
-        if self.is_ready()
-            && let Poll::Ready(ended) = poll(&mut self, &mut Context::from_waker(Waker::noop()))
-        {
-            return Self(State::Ready(Some(ended)));
+        if self.is_ready() {
+            return self;
         }
         Self::boxed(poll_fn(move |cx| poll(&mut self, cx)))
     }
@@ -144,23 +150,24 @@ impl Drop for CancelGuard {
 }
 
 /// The future can be moved while it is pinned: what it polls is boxed.
-impl<E> Unpin for CallFuture<E> {}
+impl<T> Unpin for MaybeReady<T> {}
 
 /// # Panics
 /// When polled after completion.
-impl<E> Future for CallFuture<E> {
-    type Output = Result<Outcome, E>;
+impl<T> Future for MaybeReady<T> {
+    type Output = T;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         match &mut self.0 {
-            State::Ready(ended) => Poll::Ready(ended.take().expect("polled once when ready")),
-            State::Deferred(future) => future.as_mut().poll(cx),
+            State::Ready(value) => Poll::Ready(value.take().expect("polled once when ready")),
+            State::Boxed(future) => future.as_mut().poll(cx),
         }
     }
 }
 
-impl<E> fmt::Debug for CallFuture<E> {
+impl<T> fmt::Debug for MaybeReady<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CallFuture")
+        f.write_str("MaybeReady")
     }
 }

@@ -25,7 +25,7 @@ use crate::limits::calls::Limits;
 use description::KnownEffect;
 pub use description::{Description, Effect, EffectOf, Example};
 pub use endpoint::{Endpoint, run_when_ready};
-pub use future::{CallFuture, CancelGuard};
+pub use future::{CallFuture, CancelGuard, MaybeReady};
 pub use observer::{MessageInfo, Observation, Observer};
 pub use registered::RegisteredOperation;
 
@@ -344,6 +344,7 @@ impl Call {
         self.rare.as_ref()?.encoding.as_ref()
     }
 
+    #[inline]
     pub(crate) fn with_encoding(mut self, encoding: Option<Encoding>) -> Self {
         if let Some(encoding) = encoding {
             let is_converted = self.rare.as_ref().is_some_and(|rare| rare.sent.is_some());

@@ -1,7 +1,5 @@
 //! Execution of message bodies: parsing, calls, replies.
 
-#[cfg(feature = "edn")]
-mod in_edn;
 mod incoming;
 mod observed;
 mod protocol_methods;
@@ -15,10 +13,8 @@ use bytes::Bytes;
 use tower_service::Service;
 
 use crate::batch::{self, BatchScheduler};
-use crate::call::{Call, CallFuture, Observer, RegisteredOperation};
+use crate::call::{Call, CallFuture, MaybeReady, Observer, RegisteredOperation};
 use crate::extensions::Extensions;
-#[cfg(feature = "edn")]
-use crate::format::Format;
 use crate::format::{Encoding, Formats};
 use crate::id::Id;
 use crate::limits::calls::Limits;
@@ -26,8 +22,6 @@ use crate::limits::{OutOfMemory, Reservation};
 use crate::operation::Registry;
 use crate::outcome::Outcome;
 use crate::reply::{Reply, Response};
-
-use observed::observed;
 
 pub use incoming::{Batch, Incoming};
 pub use protocol_methods::ProtocolMethods;
@@ -132,24 +126,18 @@ impl Dispatcher {
     ///
     /// # Cancel safety
     /// Dropping the future cancels the call.
-    pub async fn answer(&self, mut call: Call) -> Reply {
-        let id = call.id();
-        #[cfg(feature = "edn")]
-        if let (Some(id), Some(encoding)) = (&id, call.encoding())
-            && encoding.reply() == Format::Edn
-        {
-            let encoding = encoding.clone();
-            // Boxed, so that it does not enlarge the future of a call in JSON.
-            return Box::pin(self.answer_in_edn(call, id, &encoding)).await;
-        }
+    pub fn answer(&self, mut call: Call) -> MaybeReady<Reply> {
+        let (id, encoding) = (call.id(), call.encoding().cloned());
         // Ended with the reply, so that the observer does not serialise it again.
         let observation = call.take_observation();
-        let Ok(outcome) = self.run_message(call).await;
-        let reply = self.reply(outcome, id.as_ref());
-        if let Some(observation) = observation {
-            observation.end_with_response(reply.json(), reply.code());
-        }
-        reply
+        let limits = Arc::clone(&self.limits);
+        self.run_message(call).then(move |Ok(outcome)| {
+            let reply = reply(outcome, id.as_ref(), encoding.as_ref(), limits.reply_bytes);
+            if let Some(observation) = observation {
+                observation.end_with_response(reply.json(), reply.code());
+            }
+            reply
+        })
     }
 
     /// Runs a call that was [parsed](Self::read) or [redirected](Call::redirect_to) through all layers, for protocols
@@ -159,6 +147,7 @@ impl Dispatcher {
     }
 
     /// Runs a call of an operation or of a protocol method.
+    #[inline]
     fn run_message(&self, call: Call) -> CallFuture {
         let is_unresolved = call.operation().is_none() && !call.is_refused();
         let protocol_methods = self.protocol_methods.as_ref().filter(|_| is_unresolved);
@@ -215,15 +204,7 @@ impl Dispatcher {
     /// notification.
     #[must_use]
     pub fn reply(&self, outcome: Outcome, id: Option<&Id>) -> Reply {
-        let Some(id) = id else {
-            return Reply::None;
-        };
-        let code = outcome.code();
-        let json = outcome.into_response(id.as_raw().as_bytes());
-        if json.len() > self.limits.reply_bytes {
-            return Reply::of(Outcome::reply_too_large(self.limits.reply_bytes), id);
-        }
-        Reply::Single { json, code }
+        reply(outcome, id, None, self.limits.reply_bytes)
     }
 
     /// The current operations, in the order of registration.
@@ -275,4 +256,36 @@ impl Service<Call> for Dispatcher {
         }
         self.run(call)
     }
+}
+
+/// The reply to the call with this id, or an error if it exceeds the size limit. [`Reply::None`] for a notification.
+fn reply(outcome: Outcome, id: Option<&Id>, encoding: Option<&Encoding>, limit: usize) -> Reply {
+    let Some(id) = id.map(|id| id.as_raw().as_bytes()) else {
+        return Reply::None;
+    };
+    let written = |outcome| Response::of(outcome, id, encoding).into_reply();
+    let too_large = || written(Outcome::reply_too_large(limit));
+    // A result that is too large in JSON is not converted to another format.
+    if outcome.len() > limit {
+        return too_large();
+    }
+    let reply = written(outcome);
+    if reply.text_len() > limit { too_large() } else { reply }
+}
+
+/// Runs a call. Its observation ends with the outcome, unless the code that replies to the call ends it.
+#[inline]
+fn observed(mut call: Call, run: impl FnOnce(Call) -> CallFuture) -> CallFuture {
+    let Some(observation) = call.observation().cloned() else {
+        return run(call);
+    };
+    let ends = call.take_observation().is_some();
+    run(call).map(move |outcome| {
+        match outcome.code() {
+            _ if ends => observation.end(&outcome),
+            Some(code) => observation.fail(code),
+            None => {}
+        }
+        outcome
+    })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{Batch, Dispatcher};
-use crate::call::{Call, CallFuture, MessageInfo, Observer};
+use crate::call::{Call, MessageInfo, Observer};
 use crate::envelope::{Elements, InvalidRequest, Span};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
@@ -114,20 +114,4 @@ impl Members<'_> {
     fn text<'b>(&self, body: &'b Bytes, index: usize) -> &'b [u8] {
         self.spans.get(index).map_or(&[], |span| span.of(body))
     }
-}
-
-/// Runs a call. Its observation ends with the outcome, unless the code that replies to the call ends it.
-pub(super) fn observed(mut call: Call, run: impl FnOnce(Call) -> CallFuture) -> CallFuture {
-    let Some(observation) = call.observation().cloned() else {
-        return run(call);
-    };
-    let ends = call.take_observation().is_some();
-    run(call).map(move |outcome| {
-        match outcome.code() {
-            _ if ends => observation.end(&outcome),
-            Some(code) => observation.fail(code),
-            None => {}
-        }
-        outcome
-    })
 }

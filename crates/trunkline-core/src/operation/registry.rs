@@ -106,6 +106,7 @@ impl Registry {
     }
 
     /// Runs a resolved call.
+    #[inline]
     pub(crate) fn run(&self, call: Call) -> CallFuture {
         match call.operation().cloned() {
             Some(operation) => operation.endpoint.run(call),

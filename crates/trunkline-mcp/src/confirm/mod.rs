@@ -133,7 +133,7 @@ impl CallLayer for ConfirmLayer {
     fn call<S: CallService>(&self, call: Call, inner: &mut S) -> CallFuture<S::Error> {
         let (call, sent_code) = match take_code(call) {
             Ok(taken) => taken,
-            Err(error) => return CallFuture::ready(Outcome::error(error)),
+            Err(error) => return CallFuture::value(Ok(Outcome::error(error))),
         };
         let needs_confirmation = call
             .operation()

@@ -22,7 +22,7 @@ struct Minute {
     is_full: bool,
 }
 
-/// What is logged.
+/// The part that is logged.
 #[derive(Debug, PartialEq, Eq)]
 enum Entry {
     Name,

@@ -12,6 +12,7 @@ use axum::routing::post;
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 use tower::{Service, layer::layer_fn};
+use trunkline_core::call::MaybeReady;
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::JSON_RPC;
 use trunkline_core::format::Format;
@@ -68,45 +69,8 @@ enum RouteAccess {
 #[derive(Clone)]
 pub(super) struct MessageHandler(Arc<dyn Fn(Message) -> ResponseFuture + Send + Sync>);
 
-/// The future response of a handler of [messages](Routes::messages). A ready response needs no boxed future.
-pub struct ResponseFuture(Responding);
-
-enum Responding {
-    Ready(Option<Response<ReplyBody>>),
-    Later(Pin<Box<dyn Future<Output = Response<ReplyBody>> + Send>>),
-}
-
-impl ResponseFuture {
-    /// A ready response.
-    #[must_use]
-    pub fn ready(response: Response<ReplyBody>) -> Self {
-        Self(Responding::Ready(Some(response)))
-    }
-
-    /// The response of a future.
-    pub fn later(future: impl Future<Output = Response<ReplyBody>> + Send + 'static) -> Self {
-        Self(Responding::Later(Box::pin(future)))
-    }
-}
-
-impl Future for ResponseFuture {
-    type Output = Response<ReplyBody>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut self.0 {
-            Responding::Ready(response) => {
-                Poll::Ready(response.take().expect("polled once when ready"))
-            }
-            Responding::Later(future) => future.as_mut().poll(cx),
-        }
-    }
-}
-
-impl fmt::Debug for ResponseFuture {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ResponseFuture")
-    }
-}
+/// The future response of a handler of [messages](Routes::messages).
+pub type ResponseFuture = MaybeReady<Response<ReplyBody>>;
 
 impl MessageHandler {
     pub(super) fn new(answer: impl Fn(Message) -> ResponseFuture + Send + Sync + 'static) -> Self {

@@ -39,7 +39,7 @@ use super::response_headers::ResponseHeaders;
 use super::routes::{MessageHandler, ResponseFuture, Routes, layered};
 use super::{negotiate, origin, request_id};
 use crate::request::{Head, Headers, Peer};
-use trunkline_core::dispatch::Dispatcher;
+use trunkline_core::dispatch::{Dispatcher, Incoming};
 
 /// A service of HTTP requests for JSON-RPC calls and routes. Serve it with a [`Server`](crate::Server), or mount it
 /// in axum with `route_service`. Cloning is cheap; clones share the configuration and the routes.
@@ -364,10 +364,15 @@ impl Inner {
 /// The handler of JSON-RPC messages.
 fn calls(guard: Arc<Guard>) -> MessageHandler {
     MessageHandler::new(move |message| {
-        let guard = Arc::clone(&guard);
         let Message { extensions, body, formats, status_policy } = message;
-        ResponseFuture::later(async move {
-            match guard.rpc.handle_reserved(formats, body, extensions).await {
+        let guard = Arc::clone(&guard);
+        let (incoming, encoding) = guard.rpc.read_with_encoding(formats, body, extensions);
+        if let Incoming::Call(call) = incoming {
+            let answer = guard.rpc.answer(call);
+            return answer.then(move |reply| respond(status_policy.status(&reply), reply));
+        }
+        ResponseFuture::boxed(async move {
+            match guard.rpc.answer_incoming(incoming, encoding).await {
                 Ok((reply, memory)) => {
                     let response = respond(status_policy.status(&reply), reply);
                     guard.reserve(&Endpoint::CALLS, response, memory, formats.reply)

@@ -141,7 +141,7 @@ fn errors_of_tables_with_masked_columns() {
     }
 }
 
-/// A child table can compute a generated column of its parent of its own columns (since PostgreSQL 16), and the role may
+/// A child table can compute a generated column of its parent from other columns (since PostgreSQL 16), and the role may
 /// lack the privilege to read the masked column.
 #[test]
 #[ignore = "needs PostgreSQL"]

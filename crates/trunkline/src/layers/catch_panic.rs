@@ -45,10 +45,8 @@ impl CallLayer for CatchPanicLayer {
             return inner.run(call);
         }
         // Handlers that are not async run here.
-        let future = catch(|| inner.run(call)).unwrap_or_else(CallFuture::ready);
-        if future.is_ready() {
-            return future;
-        }
+        let future =
+            catch(|| inner.run(call)).unwrap_or_else(|outcome| CallFuture::value(Ok(outcome)));
         future.polled_by(|future, cx| {
             catch(|| Pin::new(future).poll(cx)).unwrap_or_else(|outcome| Poll::Ready(Ok(outcome)))
         })

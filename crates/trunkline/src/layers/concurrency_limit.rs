@@ -54,7 +54,8 @@ impl CallLayer for ConcurrencyLimitLayer {
                 running(inner.run(call), permits, permit, waits).await
             });
         };
-        running(inner.run(call), permits, Some(permit), waits)
+        let future = inner.run(call);
+        if future.is_ready() { future } else { running(future, permits, Some(permit), waits) }
     }
 }
 

@@ -10,7 +10,7 @@ use trunkline_core::operation::ServiceLayers;
 
 use super::catch_panic::CatchPanicLayer;
 use super::concurrency_limit::ConcurrencyLimitLayer;
-use super::metrics::MetricsLayer;
+use super::metrics::CountLayer;
 use super::timeout::TimeoutLayer;
 use super::trace::TraceLayer;
 use crate::blocking::Pool;
@@ -81,12 +81,21 @@ impl ServiceLayers for DefaultLayers {
     }
 
     fn wrap(&self, operation: Option<&RegisteredOperation>, endpoint: Endpoint) -> Endpoint {
-        let merged = operation.and_then(|operation| operation.description().extensions.get());
+        let extensions = operation.map(|operation| &operation.description().extensions);
+        let merged = extensions.and_then(Extensions::get);
         let Defaults { trace, metrics, catch_panic } =
             merged.map_or(self.defaults, |MergedDefaults(own)| *own);
-        let limited = self.timeout.layer(self.concurrency.layer(endpoint));
+        // A handler that is not async cannot wait.
+        let limited = match operation {
+            Some(operation) if !operation.is_immediate() => {
+                let limited = self.timeout.layer(self.concurrency.layer(endpoint));
+                Endpoint::from_service(limited)
+            }
+            _ => endpoint,
+        };
+        let own = operation.and_then(|operation| operation.extensions().get());
+        let counters = CountLayer(metrics.then(|| own.unwrap_or(&self.unknown)).cloned());
         let caught = CatchPanicLayer::switched(catch_panic).layer(limited);
-        let counted = MetricsLayer::switched(metrics, &self.unknown).layer(caught);
-        Endpoint::from_service(TraceLayer::switched(trace).layer(counted))
+        Endpoint::from_service(TraceLayer::switched(trace).layer(counters.layer(caught)))
     }
 }

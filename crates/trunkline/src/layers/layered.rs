@@ -40,6 +40,7 @@ pub trait CallService:
     Service<Call, Response = Outcome, Error: Send, Future: Send> + Clone + Send + 'static
 {
     /// Passes the call to this service.
+    #[inline]
     fn run(&mut self, call: Call) -> CallFuture<Self::Error> {
         CallFuture::of(self.call(call))
     }
@@ -82,6 +83,7 @@ impl<L: CallLayer, S: CallService> Service<Call> for Layered<L, S> {
         self.inner.poll_ready(cx)
     }
 
+    #[inline]
     fn call(&mut self, call: Call) -> CallFuture<S::Error> {
         CallLayer::call(&self.layer, call, &mut self.inner)
     }

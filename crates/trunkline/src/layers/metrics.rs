@@ -34,7 +34,6 @@ pub use crate::metrics::{Histogram, MethodMetrics};
 #[derive(Debug, Clone)]
 pub struct MetricsLayer {
     others: Arc<Others>,
-    on: bool,
 }
 
 /// The counters of calls without a registered operation.
@@ -48,20 +47,14 @@ impl MetricsLayer {
     /// Counts calls by operation, and calls of unknown methods as `unknown`.
     #[must_use]
     pub fn new() -> Self {
-        Self { others: Arc::default(), on: true }
+        Self { others: Arc::default() }
     }
 
     /// Counts calls of these methods, for clients, and all others as `unknown`.
     #[must_use]
     pub fn of(methods: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let named = methods.into_iter().map(|method| (method.into(), Arc::default())).collect();
-        Self { others: Arc::new(Others { named, unknown: Arc::default() }), on: true }
-    }
-
-    /// Counts calls of unknown methods in `unknown`.
-    pub(crate) fn switched(on: bool, unknown: &Arc<Counters>) -> Self {
-        let (named, unknown) = (BTreeMap::new(), Arc::clone(unknown));
-        Self { others: Arc::new(Others { named, unknown }), on }
+        Self { others: Arc::new(Others { named, unknown: Arc::default() }) }
     }
 
     /// The metrics of the methods that were passed to [`of`](Self::of), ordered by name, and at the end those
@@ -103,17 +96,38 @@ layer!(MetricsLayer);
 /// Calls of registered methods are counted by name, all others together: a client cannot create new labels.
 impl CallLayer for MetricsLayer {
     fn call<S: CallService>(&self, call: Call, inner: &mut S) -> CallFuture<S::Error> {
-        if !self.on {
-            return inner.run(call);
-        }
-        // Before the call, since a handler that is not async runs in it.
-        let running = RunningCall::new(Arc::clone(self.counters(&call)));
-        inner.run(call).then(|ended| {
-            let end = ended.as_ref().map_or(End::Failed, |outcome| End::of(outcome.code()));
-            running.end(end);
-            ended
-        })
+        counted(Arc::clone(self.counters(&call)), call, inner)
     }
+}
+
+/// Counts all calls in the same counters, or none.
+#[derive(Debug, Clone)]
+pub(super) struct CountLayer(pub(super) Option<Arc<Counters>>);
+
+layer!(CountLayer);
+
+impl CallLayer for CountLayer {
+    fn call<S: CallService>(&self, call: Call, inner: &mut S) -> CallFuture<S::Error> {
+        match &self.0 {
+            Some(counters) => counted(Arc::clone(counters), call, inner),
+            None => inner.run(call),
+        }
+    }
+}
+
+#[inline]
+fn counted<S: CallService>(
+    counters: Arc<Counters>,
+    call: Call,
+    inner: &mut S,
+) -> CallFuture<S::Error> {
+    // Before the call, since a handler that is not async runs in it.
+    let running = RunningCall::new(counters);
+    inner.run(call).then(|ended| {
+        let end = ended.as_ref().map_or(End::Failed, |outcome| End::of(outcome.code()));
+        running.end(end);
+        ended
+    })
 }
 
 /// A running call, which is counted as cancelled when it is dropped before its end.

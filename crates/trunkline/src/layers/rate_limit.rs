@@ -107,7 +107,7 @@ impl CallLayer for RateLimitLayer {
     fn call<S: CallService>(&self, call: Call, inner: &mut S) -> CallFuture<S::Error> {
         match self.limits.check(&call) {
             Ok(()) => inner.run(call),
-            Err(wait) => CallFuture::ready(Outcome::error(too_fast(wait))),
+            Err(wait) => CallFuture::value(Ok(Outcome::error(too_fast(wait)))),
         }
     }
 }

@@ -102,10 +102,15 @@ impl CallLayer for TraceLayer {
         }
         // A handler that is not async runs in `call`, so that is in the span, too.
         let future = span.enter(|| inner.run(call));
+        if span.context.is_none() {
+            return future;
+        }
+        if future.is_ready() {
+            return future.then(move |ended| span.ended(ended));
+        }
         future.polled_by(move |future, cx| {
             let ended = ready!(span.enter(|| Pin::new(future).poll(cx)));
-            span.record_end(&ended);
-            Poll::Ready(ended)
+            Poll::Ready(span.ended(ended))
         })
     }
 }
@@ -208,7 +213,8 @@ struct CallSpan {
 }
 
 impl CallSpan {
-    fn record_end<E>(&self, ended: &Result<Outcome, E>) {
+    /// Records the end of the call.
+    fn ended<E>(&self, ended: Result<Outcome, E>) -> Result<Outcome, E> {
         let code = ended.as_ref().ok().and_then(Outcome::code);
         if let (Some(span), Some(code)) = (&self.span, code) {
             span.record(attribute::RPC_STATUS, code);
@@ -218,6 +224,7 @@ impl CallSpan {
                 span.record(attribute::ERROR_TYPE, spans::TOOL_ERROR);
             }
         }
+        ended
     }
 
     fn enter<T>(&self, work: impl FnOnce() -> T) -> T {

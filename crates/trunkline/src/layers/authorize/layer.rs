@@ -154,7 +154,7 @@ impl CallLayer for AuthorizeLayer {
     fn call<S: CallService>(&self, mut call: Call, inner: &mut S) -> CallFuture<S::Error> {
         match self.policy.check(&mut call) {
             Ok(()) => inner.run(call),
-            Err(error) => CallFuture::ready(Outcome::error(error)),
+            Err(error) => CallFuture::value(Ok(Outcome::error(error))),
         }
     }
 }

@@ -79,7 +79,7 @@ impl CallLayer for Validate {
     fn call<S: CallService>(&self, call: Call, inner: &mut S) -> CallFuture<S::Error> {
         match self.check(&call) {
             Ok(()) => inner.run(call),
-            Err(error) => CallFuture::ready(Outcome::error(error)),
+            Err(error) => CallFuture::value(Ok(Outcome::error(error))),
         }
     }
 }

@@ -113,7 +113,7 @@ fn streams(sessions: &Sessions, config: HttpConfig) -> HttpService {
         .route("/bytes", axum::routing::get(async move || bytes()));
     let routes = Routes::new("streams", router)
         .sessions(sessions)
-        .messages("/messages", move |_| ResponseFuture::ready(events()));
+        .messages("/messages", move |_| ResponseFuture::value(events()));
     Router::new().build().unwrap().http_with(config).merge(routes)
 }
 

@@ -155,7 +155,7 @@ fn replies_of_routes_are_compressed_for_clients_that_accept_it() {
     let rpc = router.build().unwrap();
     let answer = |message: Message| {
         let text = "a".repeat(if message.body.len() > 100 { 2_000 } else { 2 });
-        ResponseFuture::ready(Response::new(text.into()))
+        ResponseFuture::value(Response::new(text.into()))
     };
     let messages = Routes::new("echo", axum::Router::new()).messages("/echo", answer);
     let service = rpc.http().merge(rpc.openrpc_routes()).merge(messages);
