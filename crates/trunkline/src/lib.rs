@@ -85,7 +85,8 @@ pub mod protocol {
     //! Types for crates that add a transport or a protocol: message bodies, calls and replies.
 
     pub use trunkline_core::call::{
-        CallFuture, Description, DuplicateMember, Endpoint, Part, Parts, RegisteredOperation,
+        CallFuture, Description, DuplicateMember, Endpoint, MaybeReady, Part, Parts,
+        RegisteredOperation,
     };
     pub use trunkline_core::dispatch::{Batch, Dispatcher, Incoming, ProtocolMethods};
     pub use trunkline_core::envelope::{canonical, compact};

@@ -172,7 +172,7 @@ impl Http {
     /// let client = Client::new(http.clone());
     /// assert_eq!(client.call::<i64>("add", [40, 2]).await?, 42);
     ///
-    /// let request = r#"{:jsonrpc "2.0", :method "add", :params {:a 40, :b 2}, :id :sum}"#;
+    /// let request = r#"{:jsonrpc "2.0", :method "add", :params [40 2], :id :sum}"#;
     /// let reply = http.post(Default::default(), request.into()).await?.edn().await?;
     /// assert_eq!(reply.unwrap().to_string(), r#"{:jsonrpc "2.0", :result 42, :id :sum}"#);
     /// # Ok(())

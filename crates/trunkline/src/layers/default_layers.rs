@@ -51,10 +51,10 @@ impl Defaults {
 /// The layers around the endpoint of an operation: trace, metrics, panics, timeout and concurrency limit, outermost
 /// first.
 pub(crate) struct DefaultLayers {
-    pub(crate) defaults: Defaults,
-    pub(crate) timeout: TimeoutLayer,
-    pub(crate) concurrency: ConcurrencyLimitLayer,
-    pub(crate) pool: Pool,
+    defaults: Defaults,
+    timeout: TimeoutLayer,
+    concurrency: ConcurrencyLimitLayer,
+    pool: Pool,
     /// Calls of unknown methods are counted here.
     pub(crate) unknown: Arc<Counters>,
 }
@@ -75,7 +75,6 @@ impl ServiceLayers for DefaultLayers {
     fn extensions(&self) -> Extensions {
         let mut extensions = Extensions::new();
         extensions.insert(self.pool.clone());
-        // The last extension is found first, and each call looks up its counters.
         extensions.insert(Arc::<Counters>::default());
         extensions
     }
