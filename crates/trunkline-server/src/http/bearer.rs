@@ -21,6 +21,10 @@ pub(super) enum Caller {
 
 impl Caller {
     /// The principal of the token, if one is required.
+    #[cfg_attr(
+        not(feature = "jwt"),
+        expect(clippy::unused_async, reason = "only the keys of signed tokens are fetched")
+    )]
     pub(super) async fn principal(self) -> Result<Option<Principal>, Refusal> {
         match self {
             Self::Anonymous => Ok(None),
