@@ -237,10 +237,11 @@ mod tests {
     fn a_hostile_uri_takes_linear_time() {
         let started = std::time::Instant::now();
         let pattern = UriPattern::parse(&format!("x:{}b", "{+a}a".repeat(300))).unwrap();
-        assert!(!pattern.matches(&format!("x:{}", "a".repeat(16_000))));
-        assert!(pattern.matches(&format!("x:{}b", "a".repeat(16_000))));
+        assert!(!pattern.matches(&format!("x:{}", "a".repeat(1_600))));
+        assert!(pattern.matches(&format!("x:{}b", "a".repeat(1_600))));
+        assert!(!pattern.matches(&format!("x:{}c", "a".repeat(1_600))));
         assert!(!pattern.matches(&format!("x:{}b", "a".repeat(17_000))));
-        // Backtracking needs years. A loaded machine needs some seconds.
-        assert!(started.elapsed() < std::time::Duration::from_secs(60));
+        // Backtracking would need years.
+        assert!(started.elapsed() < std::time::Duration::from_secs(5));
     }
 }
