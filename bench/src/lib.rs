@@ -11,7 +11,6 @@ use jsonrpsee::types::ErrorObjectOwned;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use trunkline::protocol::Reply;
 use trunkline::{Extensions, Rpc};
 
 pub use trunkline_bench_pair::{Add, announce, run, trunkline_router, trunkline_rpc};
@@ -46,10 +45,7 @@ pub fn jsonrpsee_module() -> Result<RpcModule<()>> {
 /// Trunkline's reply to the single call.
 pub async fn call_trunkline(rpc: &Rpc, extensions: Extensions) -> Result<Vec<u8>> {
     let body = Bytes::from_static(body::SINGLE.as_bytes());
-    match rpc.handle(body, extensions).await {
-        Reply::Single { json, .. } => Ok(json),
-        other => bail!("not one reply: {other:?}"),
-    }
+    rpc.handle(body, extensions).await.into_json().context("no reply")
 }
 
 /// Checks the reply to the single call.

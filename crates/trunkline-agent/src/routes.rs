@@ -11,7 +11,7 @@ use trunkline::http::{
     Event as ServerSentEvent, EventStream, Headers, Message, ReplyBody, Routes, accepts_by_name,
     respond,
 };
-use trunkline::protocol::{Format, Incoming, Reply};
+use trunkline::protocol::{FORMATS, Incoming, Reply};
 use trunkline::{Call, Extensions, Rpc};
 
 use crate::agent::{Event, EventSender};
@@ -23,7 +23,7 @@ use crate::agent::{Event, EventSender};
 /// `done` of a chat, and finally `response`, the JSON-RPC response. Disconnecting cancels the call.
 pub fn routes(rpc: &Rpc) -> Routes {
     let router = axum::Router::new().route("/api", post(Api::answer));
-    Routes::new("api", router.with_state(Api(rpc.clone()))).formats(Format::ALL)
+    Routes::new("api", router.with_state(Api(rpc.clone()))).formats(FORMATS)
 }
 
 #[derive(Clone)]

@@ -151,10 +151,9 @@ pub enum TransportError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The message cannot be represented in EDN. Nothing was sent.
-    #[cfg(feature = "edn")]
-    #[error("cannot write the message to {target} as EDN: {reason}")]
-    NoEdn {
+    /// The message cannot be represented in the format of the transport. Nothing was sent.
+    #[error("cannot convert the message to {target}: {reason}")]
+    Inconvertible {
         /// The server.
         target: String,
         /// The defect.
@@ -200,13 +199,10 @@ impl TransportError {
     /// Whether the call was certainly not run.
     #[must_use]
     pub fn is_unsent(&self) -> bool {
-        #[cfg(feature = "edn")]
-        if matches!(self, Self::NoEdn { .. }) {
-            return true;
-        }
         matches!(
             self,
             Self::Address { .. }
+                | Self::Inconvertible { .. }
                 | Self::Connect { .. }
                 | Self::NoRoots { .. }
                 | Self::Spawn { .. }

@@ -1,15 +1,5 @@
 //! Media types and their parameters in headers (RFC 9110, section 8.3).
 
-use trunkline_core::format::Format;
-
-/// The media types of JSON.
-pub const JSON_TYPES: [&str; 3] =
-    ["application/json", "application/json-rpc", "application/jsonrequest"];
-
-/// The media type of EDN.
-#[cfg(feature = "edn")]
-pub const EDN_TYPE: &str = "application/edn";
-
 /// Optional white space (section 5.6.3).
 pub const SPACE: [char; 2] = [' ', '\t'];
 
@@ -38,18 +28,6 @@ impl<'a> MediaType<'a> {
             !name.eq_ignore_ascii_case("charset") || is_known()
         })
     }
-}
-
-/// The format with this media type.
-pub fn format_of(name: &str) -> Option<Format> {
-    if JSON_TYPES.iter().any(|json| name.eq_ignore_ascii_case(json)) {
-        return Some(Format::Json);
-    }
-    #[cfg(feature = "edn")]
-    if name.eq_ignore_ascii_case(EDN_TYPE) {
-        return Some(Format::Edn);
-    }
-    None
 }
 
 /// The parameters of a media type (section 5.6.6), from the first semicolon on.

@@ -15,7 +15,7 @@
 //! | [`call`] | calls, their operations, and observers |
 //! | [`params`], [`extract`] | arguments of handlers |
 //! | [`operation`] | operations, handlers and the registry |
-//! | [`outcome`], [`reply`], [`format`](mod@format) | outcomes, response objects, and message formats |
+//! | [`outcome`], [`reply`], [`format`](mod@format) | outcomes, response objects, message formats and codecs |
 //! | [`batch`], [`dispatch`] | execution of message bodies |
 
 #![forbid(unsafe_code)]
@@ -24,8 +24,6 @@ pub mod batch;
 pub mod call;
 mod conversion;
 pub mod dispatch;
-#[cfg(feature = "edn")]
-pub mod edn;
 pub mod envelope;
 pub mod error;
 pub mod extensions;

@@ -1,5 +1,6 @@
 //! Outcomes of calls.
 
+use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
@@ -18,10 +19,12 @@ enum Reply {
     Json(Vec<u8>),
     /// The JSON text of a result that needs no allocation.
     Short { len: u8, text: [u8; SHORT] },
-    /// The start of the response in JSON, and the result in EDN.
-    #[cfg(feature = "edn")]
-    Edn(Box<(Vec<u8>, trunkline_edn::Value)>),
+    /// The start of the response in JSON, and the result in the types of a codec.
+    Native(Box<(Vec<u8>, Native)>),
 }
+
+/// A value in the types of a [codec](crate::format::Codec).
+pub type Native = Box<dyn Any + Send + Sync>;
 
 /// The beginning of a response with a result.
 pub const RESULT: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
@@ -70,19 +73,19 @@ impl Outcome {
         Self(Ok(Reply::Json(json)))
     }
 
-    /// A result in EDN. Fails if the value cannot be represented in JSON.
-    #[cfg(feature = "edn")]
-    pub(crate) fn of_edn(value: trunkline_edn::Value) -> Result<Self, trunkline_edn::Error> {
-        let mut json = String::from_utf8_lossy(RESULT).into_owned();
-        trunkline_edn::json::write(&value, &Default::default(), &mut json)?;
-        Ok(Self(Ok(Reply::Edn(Box::new((json.into_bytes(), value))))))
+    /// A result in the types of a codec, and its equivalent in JSON, which is not validated. Replies in the format of the
+    /// codec have the exact value.
+    #[must_use]
+    pub fn from_native(json: &[u8], value: Native) -> Self {
+        let json = [RESULT, json].concat();
+        Self(Ok(Reply::Native(Box::new((json, value)))))
     }
 
-    /// The result in EDN, if the handler returned EDN.
-    #[cfg(feature = "edn")]
-    pub(crate) fn as_edn(&self) -> Option<&trunkline_edn::Value> {
+    /// The result in the types of a codec, if it [has one](Self::from_native) of this type.
+    #[must_use]
+    pub fn native<T: 'static>(&self) -> Option<&T> {
         match &self.0 {
-            Ok(Reply::Edn(reply)) => Some(&reply.1),
+            Ok(Reply::Native(reply)) => reply.1.downcast_ref(),
             _ => None,
         }
     }
@@ -150,8 +153,7 @@ impl Outcome {
                 json.extend_from_slice(&text[..usize::from(len)]);
                 json
             }
-            #[cfg(feature = "edn")]
-            Ok(Reply::Edn(reply)) => reply.0,
+            Ok(Reply::Native(reply)) => reply.0,
             Err(error) => {
                 let mut json = Vec::with_capacity(CAPACITY);
                 json.extend_from_slice(ERROR);
@@ -184,8 +186,7 @@ impl Reply {
         match self {
             Self::Json(json) => &json[RESULT.len()..],
             Self::Short { len, text } => &text[..usize::from(*len)],
-            #[cfg(feature = "edn")]
-            Self::Edn(reply) => &reply.0[RESULT.len()..],
+            Self::Native(reply) => &reply.0[RESULT.len()..],
         }
     }
 }

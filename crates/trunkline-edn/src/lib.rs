@@ -51,6 +51,8 @@ pub mod edn_macro;
 mod error;
 pub mod json;
 mod location;
+#[cfg(feature = "rpc")]
+pub mod rpc;
 mod scanner;
 mod serde;
 mod syntax;

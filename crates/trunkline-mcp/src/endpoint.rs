@@ -298,7 +298,7 @@ impl Endpoint {
             }),
         );
         match answered.await.await {
-            Ok(Reply::None) => accepted(),
+            Ok(reply) if reply.is_none() => accepted(),
             Ok(reply) => events::respond_as(
                 &self.0,
                 StatusCode::OK,
@@ -458,7 +458,7 @@ impl Endpoint {
         {
             return unavailable_response(&error, None);
         }
-        respond(StatusCode::OK, Reply::None)
+        respond(StatusCode::OK, Reply::none())
     }
 
     /// Whether other nodes may have changed the session that a request names, or a single server has lost it and has a
@@ -566,5 +566,5 @@ pub(crate) fn accepted_after(
 }
 
 fn accepted() -> Response<ReplyBody> {
-    respond(StatusCode::ACCEPTED, Reply::None)
+    respond(StatusCode::ACCEPTED, Reply::none())
 }

@@ -54,7 +54,7 @@ pub(crate) fn respond_as(
     }
     match Message::of_reply(&server.rpc.limits().memory, reply, id) {
         Some(message) => respond(Some(event(message)), Nothing, server.settings.keep_alive, None),
-        None => respond_whole(status, Reply::None),
+        None => respond_whole(status, Reply::none()),
     }
 }
 

@@ -170,7 +170,7 @@ impl Streams {
         }
         // Only refusals wait for space in the queue.
         match timeout(REFUSAL_TIMEOUT, channel.take(message.body, message.extensions)).await {
-            Ok(()) => respond(StatusCode::ACCEPTED, Reply::None),
+            Ok(()) => respond(StatusCode::ACCEPTED, Reply::none()),
             Err(_) => busy(),
         }
     }
@@ -198,7 +198,7 @@ impl Streams {
         let sender = Principal::of(&message.extensions);
         let claims = sender.map(|principal| principal.claims().clone());
         Some(match membership.send(&NodeMessage::Posted { session, body, claims }).await {
-            Ok(()) => respond(StatusCode::ACCEPTED, Reply::None),
+            Ok(()) => respond(StatusCode::ACCEPTED, Reply::none()),
             Err(error) => unavailable_response(&error, None),
         })
     }

@@ -92,8 +92,9 @@ pub mod protocol {
     pub use trunkline_core::envelope::{canonical, compact};
     pub use trunkline_core::error::excerpt;
     pub use trunkline_core::extract::OptionalFromCall;
-    pub use trunkline_core::format::{Format, Formats};
-    pub use trunkline_core::operation::{Handler, IntoReply};
+    pub use trunkline_core::format::{Codec, CodecError, Format, Formats, SentRequest};
+    pub use trunkline_core::operation::{Handler, IntoReply, IntoResult};
+    pub use trunkline_core::outcome::Native;
     pub use trunkline_core::params::ParamsError;
     pub use trunkline_core::reply::Reply;
     pub use trunkline_core::spans;
@@ -103,6 +104,7 @@ pub mod protocol {
     pub use trunkline_core::unread_id::{IdScanner, UnreadId};
 
     pub use crate::layers::read_params::read_params;
+    pub use crate::rpc::FORMATS;
 }
 
 pub mod server {

@@ -14,6 +14,7 @@ use trunkline_core::call::{Call, CallFuture};
 use trunkline_core::dispatch::{Dispatcher, ProtocolMethods};
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::Extensions;
+use trunkline_core::format::Format;
 use trunkline_core::id::Id;
 use trunkline_core::outcome::Outcome;
 use trunkline_history::History;
@@ -21,6 +22,13 @@ use trunkline_server::http::HttpService;
 
 use crate::metrics::{Counters, MethodMetrics};
 use crate::openrpc::{DocumentCache, OpenRpc};
+
+/// The formats of messages in this build, which services accept.
+pub const FORMATS: &[Format] = &[
+    Format::Json,
+    #[cfg(feature = "edn")]
+    trunkline_edn::rpc::FORMAT,
+];
 
 /// A built router: a service of [`Call`]s, and of bodies that hold them. Cloning is cheap.
 ///

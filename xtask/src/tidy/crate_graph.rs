@@ -12,12 +12,12 @@ struct Rule {
 
 /// A new crate needs a row here.
 const RULES: &[Rule] = &[
-    rule("trunkline-edn", &[]),
     rule("trunkline-macros", &[]),
     rule("trunkline-postgres", &[]),
     Rule { name: "trunkline-storage", may_need: &[], may_offer: &["trunkline-postgres"] },
-    Rule { name: "trunkline-core", may_need: &[], may_offer: &["trunkline-edn"] },
-    Rule { name: "trunkline-client", may_need: &["trunkline-core"], may_offer: &["trunkline-edn"] },
+    rule("trunkline-core", &[]),
+    Rule { name: "trunkline-edn", may_need: &[], may_offer: &["trunkline-core"] },
+    rule("trunkline-client", &["trunkline-core"]),
     Rule {
         name: "trunkline-access",
         may_need: &["trunkline-core"],

@@ -2,7 +2,7 @@
 
 use trunkline_core::format::Format;
 
-use crate::media_type::{MediaType, format_of};
+use crate::media_type::MediaType;
 
 /// The values of a header part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Parses a header part without the blank line at its end.
-    pub(super) fn parse(header: &[u8]) -> Result<Self, &'static str> {
+    /// Parses a header part without the blank line at its end. `formats` are those that are supported.
+    pub(super) fn parse(header: &[u8], formats: &[Format]) -> Result<Self, &'static str> {
         let header = std::str::from_utf8(header).map_err(|_| "not ASCII")?;
         let (mut length, mut media_type) = (None, None);
         for line in header.split("\r\n") {
@@ -35,7 +35,7 @@ impl Header {
             }
         }
         let length = length.ok_or("missing Content-Length")?;
-        let format = media_type.map(format).transpose()?.flatten();
+        let format = media_type.map(|name| format(name, formats)).transpose()?.flatten();
         Ok(Self { length, format })
     }
 
@@ -47,13 +47,15 @@ impl Header {
 }
 
 /// The format of a media type, if it is supported.
-fn format(media_type: &str) -> Result<Option<Format>, &'static str> {
+fn format(media_type: &str, formats: &[Format]) -> Result<Option<Format>, &'static str> {
     let media_type = MediaType::parse(media_type).ok_or("malformed Content-Type")?;
     if !media_type.has_charset_in(&CHARSETS) {
         return Err("charset is not UTF-8");
     }
     let is_lsp = media_type.name.eq_ignore_ascii_case(LSP_TYPE);
-    Ok(if is_lsp { Some(Format::Json) } else { format_of(media_type.name) })
+    let mut formats = formats.iter().copied();
+    let named = formats.find(|format| format.has_media_type(media_type.name));
+    Ok(if is_lsp { Some(Format::Json) } else { named })
 }
 
 /// The media type of the Language Server Protocol.
@@ -63,6 +65,8 @@ const CHARSETS: [&str; 2] = ["utf-8", "utf8"];
 
 #[cfg(test)]
 mod tests {
+    use trunkline::edn;
+
     use super::*;
 
     /// Checks the format of a header with these content types.
@@ -70,7 +74,8 @@ mod tests {
     fn check(types: &[&str], expected: Result<Option<Format>, &str>) {
         let lines = types.iter().map(|value| format!("\r\nContent-Type: {value}"));
         let text = format!("Content-Length: 1{}", lines.collect::<String>());
-        let found = Header::parse(text.as_bytes()).map(|header| header.format);
+        let header = Header::parse(text.as_bytes(), &[Format::Json, edn::FORMAT]);
+        let found = header.map(|header| header.format);
         assert_eq!(found, expected, "{text}");
     }
 
@@ -85,9 +90,8 @@ mod tests {
         ] {
             check(&[json], Ok(Some(Format::Json)));
         }
-        #[cfg(feature = "edn")]
-        for edn in ["application/edn", "application/EDN ; x=\";charset=latin1\";; charset=utf-8"] {
-            check(&[edn], Ok(Some(Format::Edn)));
+        for name in ["application/edn", "application/EDN ; x=\";charset=latin1\";; charset=utf-8"] {
+            check(&[name], Ok(Some(edn::FORMAT)));
         }
         for other in ["text/plain", "text/plain; charset=utf8", "application/ednx", "application"] {
             check(&[other], Ok(None));

@@ -34,6 +34,8 @@ pub struct FrameReader<R> {
     reserved: Option<Reservation>,
     /// Whether lines over a limit are read to their end for their ids.
     finds_ids: bool,
+    /// The formats of headers.
+    formats: &'static [Format],
 }
 
 /// The content at the start of the buffer.
@@ -99,7 +101,13 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             memory: None,
             reserved: None,
             finds_ids: false,
+            formats: &[Format::Json],
         }
+    }
+
+    /// Sets the formats that the header of a message may name. Default: JSON.
+    pub fn with_formats(self, formats: &'static [Format]) -> Self {
+        Self { formats, ..self }
     }
 
     /// Finds the ids of skipped lines, also after the limit: many clients write them last. A skipped line is returned at
@@ -259,7 +267,9 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         match memmem::find(&self.buffer[from..], END) {
             Some(at) if from + at <= MAX_HEADER => {
                 let header = self.buffer.split_to(from + at + END.len());
-                Header::parse(&header[..from + at]).map(Some).map_err(ReadError::Header)
+                Header::parse(&header[..from + at], self.formats)
+                    .map(Some)
+                    .map_err(ReadError::Header)
             }
             None if self.buffer.len() <= MAX_HEADER => {
                 self.next = Next::Unknown { seen: self.buffer.len() };

@@ -18,8 +18,6 @@ use super::connector::Connector;
 use super::reply::Reply;
 #[cfg(feature = "tls")]
 use super::tls::Roots;
-#[cfg(feature = "edn")]
-use super::translation;
 use super::url::{Url, redact_url};
 use crate::error::{Failure, ProtocolError, TransportError};
 use crate::transport::{Message, Transport, TransportFuture};
@@ -151,38 +149,36 @@ impl Http {
         Ok(Self { inner: Arc::clone(&self.inner), uri, format: self.format })
     }
 
-    /// Sends messages in EDN and requests replies in EDN. Replies in JSON are still accepted.
+    /// Sends messages in this format and requests replies in it. Replies in JSON are still accepted.
     ///
-    /// Params and results are converted from and to JSON: field names are sent as keywords and strings as
-    /// strings, and keywords in results become strings. For EDN values without a JSON equivalent,
-    /// [`post`](Self::post) a text and read the reply with [`Reply::edn`].
+    /// Params and results are converted from and to JSON: in EDN, field names are sent as keywords and strings as
+    /// strings, and keywords in results become strings. For values without a JSON equivalent,
+    /// [`post`](Self::post) a text and read the reply with [`Reply::text`].
     ///
-    /// A batch is converted as a whole: it fails with [`TransportError::NoEdn`] if the params of one call
-    /// cannot be represented in EDN, for example because of duplicate keys in an object. A reply with a
+    /// A batch is converted as a whole: it fails with [`TransportError::Inconvertible`] if the params of one call
+    /// cannot be represented in the format, for example because of duplicate keys in an object. A reply with a
     /// result that cannot be represented in JSON, such as `##Inf`, is [malformed](ProtocolError::Malformed).
     ///
     /// ```
-    /// # use trunkline::{Params, Router, Server, client::{Client, Http}};
+    /// # use trunkline::{Params, Router, Server, client::{Client, Http}, edn};
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let rpc = Router::new().method("add", |Params((a, b)): Params<(i64, i64)>| a + b).build()?;
     /// # let server = Server::bind("127.0.0.1:0").serve(rpc).await?;
     /// # let url = format!("http://{}", server.local_addr());
-    /// let http = Http::connect(&url)?.edn();
+    /// let http = Http::connect(&url)?.format(edn::FORMAT);
     /// let client = Client::new(http.clone());
     /// assert_eq!(client.call::<i64>("add", [40, 2]).await?, 42);
     ///
     /// let request = r#"{:jsonrpc "2.0", :method "add", :params [40 2], :id :sum}"#;
-    /// let reply = http.post(Default::default(), request.into()).await?.edn().await?;
-    /// assert_eq!(reply.unwrap().to_string(), r#"{:jsonrpc "2.0", :result 42, :id :sum}"#);
+    /// let reply = http.post(Default::default(), request.into()).await?.text().await?;
+    /// assert_eq!(reply.unwrap(), r#"{:jsonrpc "2.0", :result 42, :id :sum}"#);
     /// # Ok(())
     /// # }
     /// ```
-    #[cfg(feature = "edn")]
     #[must_use]
-    pub fn edn(mut self) -> Self {
-        self.format = Format::Edn;
-        self
+    pub fn format(self, format: Format) -> Self {
+        Self { format, ..self }
     }
 
     /// Posts a body and returns the reply once its headers have arrived. This is for protocols with their own
@@ -253,34 +249,24 @@ impl Http {
     }
 
     /// Sets the media types of a format other than JSON.
-    #[cfg(feature = "edn")]
     fn announce(&self, headers: &mut HeaderMap) {
-        if self.format == Format::Edn {
-            let (accept, content_type) =
-                ("application/edn, application/json;q=0.5", "application/edn; charset=utf-8");
-            headers.insert(ACCEPT, HeaderValue::from_static(accept));
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        if self.format != Format::Json {
+            let accept = format!("{}, application/json;q=0.5", self.format.media_type());
+            headers.extend(HeaderValue::try_from(accept).map(|accept| (ACCEPT, accept)));
+            let content_type = HeaderValue::from_static(self.format.content_type());
+            headers.insert(CONTENT_TYPE, content_type);
         }
     }
-
-    #[cfg(not(feature = "edn"))]
-    fn announce(&self, _headers: &mut HeaderMap) {}
 
     /// Converts a message to the format of this transport.
-    #[cfg(feature = "edn")]
     fn encode(&self, json: Bytes) -> Result<Bytes, TransportError> {
-        match self.format {
-            Format::Json => Ok(json),
-            Format::Edn => translation::to_edn(&json).map_err(|reason| {
-                let target = self.inner.target.to_string();
-                TransportError::NoEdn { target, reason }
-            }),
+        if self.format == Format::Json {
+            return Ok(json);
         }
-    }
-
-    #[cfg(not(feature = "edn"))]
-    fn encode(&self, json: Bytes) -> Result<Bytes, TransportError> {
-        Ok(json)
+        self.format.write(json.into()).map(Bytes::from).map_err(|error| {
+            let target = self.inner.target.to_string();
+            TransportError::Inconvertible { target, reason: error.to_string() }
+        })
     }
 }
 

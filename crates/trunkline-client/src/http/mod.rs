@@ -8,8 +8,6 @@ mod reply;
 mod resolver;
 #[cfg(feature = "tls")]
 mod tls;
-#[cfg(feature = "edn")]
-mod translation;
 mod url;
 
 pub use config::{Bearer, BearerError, HttpClientConfig};

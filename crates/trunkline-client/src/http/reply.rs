@@ -8,12 +8,10 @@ use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use trunkline_core::format::Format;
+use trunkline_core::limits::calls::Limits;
 
-#[cfg(feature = "edn")]
-use super::translation;
 use crate::error::{Failure, ProtocolError, TransportError};
-use crate::media_type::format_of;
-use crate::response;
+use crate::response::{self, malformed};
 
 /// The status and headers of a reply. Read the body in [`chunk`](Self::chunk)s, or as a whole with
 /// [`json`](Self::json).
@@ -97,42 +95,44 @@ impl Reply {
     /// The body as the reply to a JSON-RPC message, or `None` if it is empty.
     ///
     /// A redirect is an error. A status other than success requires a JSON-RPC error in the body. The media
-    /// type must be that of JSON, or of EDN if EDN was requested; EDN is converted to JSON.
+    /// type must be that of JSON, or of the format of the transport, which is converted to JSON.
     ///
     /// # Errors
     /// When the body cannot be read or is not a JSON-RPC reply.
-    pub async fn json(mut self) -> Result<Option<Bytes>, Failure> {
-        let Some((body, format)) = self.body(self.format).await? else { return Ok(None) };
-        let json: Result<Bytes, ProtocolError> = match format {
-            Format::Json => Ok(body.clone()),
-            #[cfg(feature = "edn")]
-            Format::Edn => translation::to_json(&body),
-        };
-        if !self.status.is_success() && !json.as_ref().is_ok_and(response::is_error) {
-            return Err(self.refused(&body).into());
-        }
-        Ok(Some(json?))
+    pub async fn json(self) -> Result<Option<Bytes>, Failure> {
+        let Some((body, format, _)) = self.read().await? else { return Ok(None) };
+        let json = format.read(body.clone(), &Limits::default());
+        Ok(Some(json.map_err(|error| malformed(error.to_string(), &body))?))
     }
 
-    /// Like [`json`](Self::json), converted to EDN if the reply is in JSON.
+    /// Like [`json`](Self::json), in the [format](super::Http::format) of the transport: the text as it was sent, which
+    /// may have values that JSON cannot represent, or converted if it was sent in JSON.
     ///
     /// # Errors
     /// As for [`json`](Self::json).
-    #[cfg(feature = "edn")]
-    pub async fn edn(mut self) -> Result<Option<trunkline_edn::Value>, Failure> {
-        let Some((body, format)) = self.body(Format::Edn).await? else { return Ok(None) };
-        let value = match format {
-            Format::Json => translation::of_json(&body),
-            Format::Edn => translation::read(&body),
-        };
-        if !self.status.is_success() && !value.as_ref().is_ok_and(translation::is_error) {
-            return Err(self.refused(&body).into());
+    pub async fn text(self) -> Result<Option<Bytes>, Failure> {
+        let Some((body, format, wanted)) = self.read().await? else { return Ok(None) };
+        if format == wanted {
+            return Ok(Some(body));
         }
-        Ok(Some(value?))
+        let text = wanted.write(body.to_vec());
+        Ok(Some(text.map_err(|error| malformed(error.to_string(), &body))?.into()))
     }
 
-    /// The body, if it is not empty, and its format: JSON or `other`.
-    async fn body(&mut self, other: Format) -> Result<Option<(Bytes, Format)>, Failure> {
+    /// The body, its format, and the format of the transport.
+    async fn read(mut self) -> Result<Option<(Bytes, Format, Format)>, Failure> {
+        let Some((body, format)) = self.body().await? else { return Ok(None) };
+        if !self.status.is_success() {
+            let json = format.read(body.clone(), &Limits::default());
+            if !json.is_ok_and(|json| response::is_error(&json)) {
+                return Err(self.refused(&body).into());
+            }
+        }
+        Ok(Some((body, format, self.format)))
+    }
+
+    /// The body, if it is not empty, and its format: JSON or that of the transport.
+    async fn body(&mut self) -> Result<Option<(Bytes, Format)>, Failure> {
         let status = self.status;
         if status.is_redirection() {
             let to = self.headers.get(LOCATION).map(|to| String::from_utf8_lossy(to.as_bytes()));
@@ -140,7 +140,8 @@ impl Reply {
             return Err(ProtocolError::Redirect { status, to }.into());
         }
         let media_type = self.media_type();
-        let format = format_of(&media_type).filter(|found| [Format::Json, other].contains(found));
+        let formats = [Format::Json, self.format];
+        let format = formats.into_iter().find(|format| format.has_media_type(&media_type));
         let Some(format) = format else {
             let body = self.beginning().await?;
             if !status.is_success() {

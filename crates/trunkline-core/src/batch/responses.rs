@@ -5,27 +5,27 @@ use bytes::Bytes;
 
 use crate::call::Observation;
 use crate::envelope::{Entry, InvalidRequest};
-use crate::format::Encodings;
+use crate::format::{Encoding, encoding_of};
 use crate::limits::{OutOfMemory, Reservation};
 use crate::outcome::Outcome;
-use crate::reply::{Reply, Response, ResponseArray};
+use crate::reply::Reply;
 
 /// A parsed batch.
 #[derive(Clone, Copy)]
 pub(crate) struct BatchRequest<'a> {
     pub(crate) body: &'a Bytes,
     pub(crate) entries: &'a [Entry],
-    pub(crate) encodings: &'a Encodings,
+    pub(crate) encodings: &'a [Encoding],
 }
 
 /// The responses of a batch, joined in the order of the requests.
 pub(super) struct Responses<'a> {
     request: BatchRequest<'a>,
-    joined: ResponseArray,
+    joined: Reply,
     /// The index of the next response to append.
     next: usize,
     /// The responses of later entries. Empty as long as calls end in order.
-    waiting: BTreeMap<usize, Option<Response>>,
+    waiting: BTreeMap<usize, Option<Reply>>,
     bytes: usize,
     budget: usize,
     /// Whether a response exceeded the size limit, after which no further call runs.
@@ -49,7 +49,7 @@ const NEXT: usize = 16 << 10;
 
 impl<'a> Responses<'a> {
     pub(super) fn new(request: BatchRequest<'a>, budget: usize, memory: Reservation) -> Self {
-        let joined = ResponseArray::of(request.entries.len());
+        let joined = Reply::array_for(request.entries.len());
         let (waiting, observations) = Default::default();
         Self {
             request,
@@ -104,26 +104,26 @@ impl<'a> Responses<'a> {
         // A result that is too large in JSON is not converted to another format.
         let fits = outcome.len() <= available && {
             response = self.response(index, outcome);
-            response.as_ref().is_none_or(|found| found.len() <= available)
+            response.as_ref().is_none_or(|found| found.text_len() <= available)
         };
         if !fits {
             response = self.too_large(index);
-        } else if let Err(error) = self.reserve(response.as_ref().map_or(0, Response::capacity)) {
+        } else if let Err(error) = self.reserve(response.as_ref().map_or(0, Reply::capacity)) {
             self.exhausted = Some(error);
             response = self.response(index, Outcome::error(error.reply_dropped()));
         }
         if let Some(found) = &response {
-            code = found.code;
+            code = found.code();
         }
         if let Some(observation) = observation {
-            observation.end_with_response(response.as_ref().map(|response| &*response.json), code);
+            observation.end_with_response(response.as_ref().and_then(Reply::json), code);
         }
         self.put(index, response);
     }
 
     /// Appends a result directly, if it is the next one, is sent as JSON, and fits into the spare capacity.
     fn append_in_order(&mut self, index: usize, outcome: &Outcome) -> Option<&[u8]> {
-        let is_json = matches!(self.request.encodings, Encodings::Json);
+        let is_json = self.request.encodings.is_empty();
         if index != self.next || !self.waiting.is_empty() || !is_json {
             return None;
         }
@@ -136,28 +136,28 @@ impl<'a> Responses<'a> {
     }
 
     /// The response in place of one that exceeds the size limit. No further call runs after it.
-    fn too_large(&mut self, index: usize) -> Option<Response> {
+    fn too_large(&mut self, index: usize) -> Option<Reply> {
         let response = self.response(index, Outcome::reply_too_large(self.budget));
         self.spent |= response.is_some();
         response
     }
 
-    fn put(&mut self, index: usize, response: Option<Response>) {
-        self.bytes += response.as_ref().map_or(0, Response::len);
+    fn put(&mut self, index: usize, response: Option<Reply>) {
+        self.bytes += response.as_ref().map_or(0, Reply::text_len);
         self.unanswered -= 1;
         if index != self.next {
-            self.waiting_bytes += response.as_ref().map_or(0, Response::capacity);
+            self.waiting_bytes += response.as_ref().map_or(0, Reply::capacity);
             self.waiting.insert(index, response);
             return;
         }
         self.append(response);
         while let Some(response) = self.waiting.remove(&self.next) {
-            self.waiting_bytes -= response.as_ref().map_or(0, Response::capacity);
+            self.waiting_bytes -= response.as_ref().map_or(0, Reply::capacity);
             self.append(response);
         }
     }
 
-    fn append(&mut self, response: Option<Response>) {
+    fn append(&mut self, response: Option<Reply>) {
         self.next += 1;
         let Some(response) = response else { return };
         let growth = self.joined.growth(&response);
@@ -169,10 +169,10 @@ impl<'a> Responses<'a> {
     }
 
     /// The response object of an outcome. `None` for a notification.
-    fn response(&self, index: usize, outcome: Outcome) -> Option<Response> {
+    fn response(&self, index: usize, outcome: Outcome) -> Option<Reply> {
         let id = self.id(index)?;
-        let encoding = self.request.encodings.of(index);
-        Some(Response::of(outcome, id, encoding))
+        let encoding = encoding_of(self.request.encodings, index);
+        Some(Reply::encoded(outcome, id, encoding))
     }
 
     /// The id of the response. `None` for a notification.
@@ -186,6 +186,6 @@ impl<'a> Responses<'a> {
 
     pub(super) fn join(mut self) -> (Reply, Reservation) {
         self.memory.shrink(self.joined.capacity());
-        (self.joined.end(), self.memory)
+        (self.joined, self.memory)
     }
 }

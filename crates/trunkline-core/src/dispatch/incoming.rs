@@ -6,7 +6,7 @@ use crate::call::{Call, Observer};
 use crate::envelope::{Entry, Span};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
-use crate::format::{Encoding, Encodings};
+use crate::format::{Encoding, encoding_of};
 use crate::id::Id;
 
 /// A parsed body that has not been run.
@@ -43,7 +43,7 @@ pub struct Batch {
     pub(super) entries: Vec<Entry>,
     pub(super) extensions: Extensions,
     pub(super) observer: Option<Arc<dyn Observer>>,
-    pub(super) encodings: Encodings,
+    pub(super) encodings: Vec<Encoding>,
 }
 
 impl Batch {
@@ -67,7 +67,7 @@ impl Batch {
                 Ok(request) => request.id.map(id)?,
                 Err(invalid) => invalid.id.map_or(Id::NULL, id),
             };
-            Some((id, self.encodings.of(index).cloned()))
+            Some((id, encoding_of(&self.encodings, index).cloned()))
         })
     }
 }

@@ -15,13 +15,13 @@ use tower_service::Service;
 use crate::batch::{self, BatchScheduler};
 use crate::call::{Call, CallFuture, MaybeReady, Observer, RegisteredOperation};
 use crate::extensions::Extensions;
-use crate::format::{Encoding, Formats};
+use crate::format::{Encoding, Format, Formats, encoding_of};
 use crate::id::Id;
 use crate::limits::calls::Limits;
 use crate::limits::{OutOfMemory, Reservation};
 use crate::operation::Registry;
 use crate::outcome::Outcome;
-use crate::reply::{Reply, Response};
+use crate::reply::Reply;
 
 pub use incoming::{Batch, Incoming};
 pub use protocol_methods::ProtocolMethods;
@@ -35,6 +35,7 @@ pub struct Dispatcher {
     protocol_methods: Option<Arc<dyn ProtocolMethods>>,
     observer: Option<Arc<dyn Observer>>,
     scheduler: Arc<dyn BatchScheduler>,
+    formats: &'static [Format],
 }
 
 impl Dispatcher {
@@ -45,7 +46,20 @@ impl Dispatcher {
         scheduler: Arc<dyn BatchScheduler>,
     ) -> Self {
         let limits = Arc::new(limits);
-        Self { registry, limits, protocol_methods: None, observer: None, scheduler }
+        let formats = &[Format::Json];
+        Self { registry, limits, protocol_methods: None, observer: None, scheduler, formats }
+    }
+
+    /// Sets the formats that transports accept, besides JSON those of codecs. Default: JSON.
+    #[must_use]
+    pub fn with_formats(self, formats: &'static [Format]) -> Self {
+        Self { formats, ..self }
+    }
+
+    /// The formats that transports accept.
+    #[must_use]
+    pub fn formats(&self) -> &'static [Format] {
+        self.formats
     }
 
     /// Adds the methods of another protocol, which make calls of the same operations. They are available to message
@@ -116,7 +130,7 @@ impl Dispatcher {
             }
             Incoming::Response { error, id, .. } | Incoming::Refused { error, id, .. } => {
                 let (outcome, id) = (Outcome::error(error), id.unwrap_or(Id::NULL));
-                Response::of(outcome, id.as_raw().as_bytes(), encoding.as_ref()).into_reply()
+                Reply::encoded(outcome, id.as_raw().as_bytes(), encoding.as_ref())
             }
         };
         Ok((reply, None))
@@ -187,7 +201,7 @@ impl Dispatcher {
         let Batch { body, entries, extensions, encodings, .. } = &batch;
         let call = |index, request| {
             let call = self.call_of(body.clone(), request, extensions.clone());
-            let mut call = call.with_encoding(encodings.of(index).cloned());
+            let mut call = call.with_encoding(encoding_of(encodings, index).cloned());
             if let Some(members) = &members {
                 members.observe(index, &mut call);
             }
@@ -200,8 +214,7 @@ impl Dispatcher {
         Ok(batch::run(request, resources, call, run).await)
     }
 
-    /// The reply to the call with this id, or an error if it exceeds the size limit. [`Reply::None`] for a
-    /// notification.
+    /// The reply to the call with this id, or an error if it exceeds the size limit. Nothing for a notification.
     #[must_use]
     pub fn reply(&self, outcome: Outcome, id: Option<&Id>) -> Reply {
         reply(outcome, id, None, self.limits.reply_bytes)
@@ -258,12 +271,12 @@ impl Service<Call> for Dispatcher {
     }
 }
 
-/// The reply to the call with this id, or an error if it exceeds the size limit. [`Reply::None`] for a notification.
+/// The reply to the call with this id, or an error if it exceeds the size limit. Nothing for a notification.
 fn reply(outcome: Outcome, id: Option<&Id>, encoding: Option<&Encoding>, limit: usize) -> Reply {
     let Some(id) = id.map(|id| id.as_raw().as_bytes()) else {
-        return Reply::None;
+        return Reply::none();
     };
-    let written = |outcome| Response::of(outcome, id, encoding).into_reply();
+    let written = |outcome| Reply::encoded(outcome, id, encoding);
     let too_large = || written(Outcome::reply_too_large(limit));
     // A result that is too large in JSON is not converted to another format.
     if outcome.len() > limit {

@@ -7,23 +7,21 @@ use crate::call::Call;
 use crate::envelope::{self, BodyError, Entry, InvalidReason, InvalidRequest, Message, Request};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
-#[cfg(feature = "edn")]
-use crate::format::edn;
-use crate::format::{Encoding, Encodings, Format, Formats};
+use crate::format::{Encoding, Format, Formats};
 use crate::id::Id;
 
 impl Dispatcher {
     /// Parses a body without running it, for transports that process its calls themselves.
     #[must_use]
     pub fn read(&self, body: Bytes, extensions: Extensions) -> Incoming {
-        self.read_json(body, extensions, Encodings::Json)
+        self.read_json(body, extensions, Vec::new())
     }
 
     /// Parses a body of a protocol whose clients send `params: null` in place of no params.
     #[must_use]
     pub fn read_with_null_params(&self, body: Bytes, extensions: Extensions) -> Incoming {
         let message = self.parse(&body).map(|message| message.map(without_null_params));
-        self.incoming(message, body, extensions, Encodings::Json)
+        self.incoming(message, body, extensions, Vec::new())
     }
 
     /// Parses a body in these formats. The reply to a [refused](Incoming::Refused) body must be converted with
@@ -40,35 +38,31 @@ impl Dispatcher {
         body: Bytes,
         extensions: Extensions,
     ) -> (Incoming, Option<Encoding>) {
-        match formats {
-            Formats { request: Format::Json, reply: Format::Json } => {
-                (self.read(body, extensions), None)
-            }
-            #[cfg(feature = "edn")]
-            Formats { request: Format::Json, reply } => {
-                let encoding = Encoding::of_json(reply);
-                let encodings = Encodings::Same(encoding.clone());
+        let Formats { request, reply } = formats;
+        let encoding = Encoding::of_json(reply);
+        match request {
+            Format::Json if reply == Format::Json => (self.read(body, extensions), None),
+            Format::Json => {
+                let encodings = vec![encoding.clone()];
                 (self.read_json(body, extensions, encodings), Some(encoding))
             }
-            #[cfg(feature = "edn")]
-            Formats { request: Format::Edn, reply } => {
-                match edn::transcribe(&body, &self.limits, reply) {
-                    Ok((json, encodings)) => {
-                        let first = encodings.first().cloned();
-                        let first = first.unwrap_or_else(|| Encoding::of_json(reply));
-                        (self.read_json(json, extensions, Encodings::Each(encodings)), Some(first))
-                    }
-                    Err(error) => {
-                        self.observe_invalid(&body, &extensions, &error, None);
-                        let refused = Incoming::Refused { error, id: None, body };
-                        (refused, Some(Encoding::of_json(reply)))
-                    }
+            Format::Other(codec) => match codec.read_requests(&body, &self.limits) {
+                Ok((json, requests)) => {
+                    let of_request = |sent| Encoding::of_request(sent, reply);
+                    let encodings: Vec<Encoding> = requests.into_iter().map(of_request).collect();
+                    let first = encodings.first().cloned().unwrap_or(encoding);
+                    (self.read_json(json, extensions, encodings), Some(first))
                 }
-            }
+                Err(error) => {
+                    let error = error.into();
+                    self.observe_invalid(&body, &extensions, &error, None);
+                    (Incoming::Refused { error, id: None, body }, Some(encoding))
+                }
+            },
         }
     }
 
-    fn read_json(&self, body: Bytes, extensions: Extensions, encodings: Encodings) -> Incoming {
+    fn read_json(&self, body: Bytes, extensions: Extensions, encodings: Vec<Encoding>) -> Incoming {
         let message = self.parse(&body);
         self.incoming(message, body, extensions, encodings)
     }
@@ -82,7 +76,7 @@ impl Dispatcher {
         message: Result<Message, BodyError>,
         body: Bytes,
         extensions: Extensions,
-        encodings: Encodings,
+        encodings: Vec<Encoding>,
     ) -> Incoming {
         let message = match message {
             Ok(message) => message,
@@ -94,7 +88,7 @@ impl Dispatcher {
         };
         match message {
             Message::Single(Ok(request)) => {
-                let encoding = encodings.of(0).cloned();
+                let encoding = encodings.into_iter().next();
                 let mut call = self.call_of(body, request, extensions).with_encoding(encoding);
                 self.observe_single(&mut call);
                 Incoming::Call(call)

@@ -103,14 +103,6 @@ impl ErrorObject {
         Some(data.reason)
     }
 
-    /// The object as JSON.
-    #[cfg(feature = "edn")]
-    pub fn to_json(&self) -> Vec<u8> {
-        let mut json = Vec::new();
-        self.write_to(&mut json);
-        json
-    }
-
     /// Appends the object as JSON.
     pub fn write_to(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"code\":");

@@ -1,104 +1,60 @@
-//! Encodings of calls whose request or reply is not JSON.
-
 use std::sync::Arc;
 
-#[cfg(feature = "edn")]
-use trunkline_edn::Value;
-
-use super::kind::Format;
+use super::Format;
+use super::codec::SentRequest;
 use crate::error::ErrorObject;
+use crate::outcome::Native;
 
-/// The encoding of a call whose request or reply is not JSON, with the parts of the request that have no equivalent
-/// in JSON. Cloning is cheap.
-#[derive(Debug, Clone, Default)]
-pub struct Encoding(Arc<Inner>);
-
-#[derive(Debug, Clone, Default)]
-struct Inner {
-    /// The id, if the request was EDN.
-    #[cfg(feature = "edn")]
-    id: Option<Value>,
-    #[cfg(feature = "edn")]
-    params: Option<Value>,
-    /// The reason why the call cannot be run.
-    refusal: Option<ErrorObject>,
+/// The encoding of a call whose request or reply is not JSON. Cloning is cheap.
+#[derive(Debug, Clone)]
+pub struct Encoding {
     reply: Format,
+    sent: Option<Arc<SentRequest>>,
+    /// Whether the call has other params than the request.
+    is_derived: bool,
 }
 
 impl Encoding {
     /// The encoding of a request in JSON.
-    #[cfg(feature = "edn")]
-    #[must_use]
     pub(crate) fn of_json(reply: Format) -> Self {
-        Self(Arc::new(Inner { reply, ..Inner::default() }))
+        Self { reply, sent: None, is_derived: false }
+    }
+
+    /// The encoding of a request in the format of a codec.
+    pub(crate) fn of_request(sent: SentRequest, reply: Format) -> Self {
+        Self { reply, sent: Some(Arc::new(sent)), is_derived: false }
     }
 
     /// The reason why the call cannot be run.
     pub(crate) fn refusal(&self) -> Option<&ErrorObject> {
-        self.0.refusal.as_ref()
+        self.sent.as_ref()?.refusal.as_ref()
     }
 
     /// The format of the reply.
     #[must_use]
     pub fn reply(&self) -> Format {
-        self.0.reply
+        self.reply
+    }
+
+    /// The id as it was sent, if the request was not JSON.
+    pub(crate) fn id(&self) -> Option<&Native> {
+        self.sent.as_ref()?.id.as_ref()
+    }
+
+    /// The params as they were sent, if the request was of a codec with values of this type.
+    pub fn params<T: 'static>(&self) -> Option<&T> {
+        let sent = self.sent.as_ref().filter(|_| !self.is_derived)?;
+        sent.params.as_ref()?.downcast_ref()
     }
 
     /// The encoding of a call that is derived from this one and has other params.
     pub(crate) fn without_params(&self) -> Self {
-        #[cfg(not(feature = "edn"))]
-        return self.clone();
-        #[cfg(feature = "edn")]
-        Self(Arc::new(Inner { params: None, ..Inner::clone(&self.0) }))
+        Self { is_derived: true, ..self.clone() }
     }
 }
 
-#[cfg(feature = "edn")]
-impl Encoding {
-    /// The encoding of a request in EDN.
-    pub(super) fn of_edn(id: Option<Value>, params: Option<Value>, reply: Format) -> Self {
-        Self(Arc::new(Inner { id, params, refusal: None, reply }))
-    }
-
-    /// The encoding of a request that cannot be represented in JSON.
-    pub(super) fn refused(id: Option<Value>, refusal: ErrorObject, reply: Format) -> Self {
-        Self(Arc::new(Inner { id, params: None, refusal: Some(refusal), reply }))
-    }
-
-    pub(super) fn id(&self) -> Option<&Value> {
-        self.0.id.as_ref()
-    }
-
-    /// The params, if the request was EDN.
-    pub(crate) fn params(&self) -> Option<&Value> {
-        self.0.params.as_ref()
-    }
-}
-
-/// The encodings of the calls of a body.
-#[derive(Debug, Default)]
-pub enum Encodings {
-    /// Requests and replies are JSON.
-    #[default]
-    Json,
-    /// One for each call.
-    #[cfg(feature = "edn")]
-    Each(Vec<Encoding>),
-    /// The same for all calls.
-    #[cfg(feature = "edn")]
-    Same(Encoding),
-}
-
-impl Encodings {
-    /// The encoding of the call with this index. A single request has index 0.
-    #[cfg_attr(not(feature = "edn"), expect(unused_variables, reason = "all are JSON"))]
-    pub(crate) fn of(&self, index: usize) -> Option<&Encoding> {
-        match self {
-            Self::Json => None,
-            #[cfg(feature = "edn")]
-            Self::Each(encodings) => encodings.get(index),
-            #[cfg(feature = "edn")]
-            Self::Same(encoding) => Some(encoding),
-        }
-    }
+/// The encoding of the request with this index, of those of a body: one for each request, one for all, or none if all
+/// are JSON.
+pub(crate) fn encoding_of(encodings: &[Encoding], index: usize) -> Option<&Encoding> {
+    encodings.get(index).or(encodings.last())
 }

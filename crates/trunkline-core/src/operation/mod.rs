@@ -26,7 +26,7 @@ pub use build::{BuildError, DISCOVER, SourceLocation};
 pub use handler::{Handler, arguments};
 pub use pattern::{Pattern, matches, may_match_below};
 pub use registry::{Registry, ServiceLayers};
-pub use reply::{IntoOutcome, IntoReply, Json};
+pub use reply::{IntoOutcome, IntoReply, IntoResult, Json};
 
 /// An operation to register: a name, a handler and a description.
 pub struct Operation<S = ()> {

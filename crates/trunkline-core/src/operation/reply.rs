@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
+use std::marker::PhantomData;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::call::CallFuture;
 use crate::error::RpcError;
-#[cfg(feature = "edn")]
-use crate::format::edn::outcome_of;
 use crate::outcome::Outcome;
 
 /// The return type of a handler: a result, or a future of one. `M` distinguishes the two and is inferred.
@@ -23,13 +22,13 @@ pub trait IntoReply<M> {
 
 /// Marker of handlers that return a result.
 #[derive(Debug)]
-pub enum Immediate {}
+pub struct Immediate<M>(PhantomData<M>);
 
 /// Marker of handlers that return a future.
 #[derive(Debug)]
-pub enum Deferred {}
+pub struct Deferred<M>(PhantomData<M>);
 
-impl<T: IntoOutcome> IntoReply<Immediate> for T {
+impl<M, T: IntoOutcome<M>> IntoReply<Immediate<M>> for T {
     const IMMEDIATE: bool = true;
 
     fn into_reply(self) -> CallFuture {
@@ -37,9 +36,9 @@ impl<T: IntoOutcome> IntoReply<Immediate> for T {
     }
 }
 
-impl<F> IntoReply<Deferred> for F
+impl<M, F> IntoReply<Deferred<M>> for F
 where
-    F: Future<Output: IntoOutcome> + Send + 'static,
+    F: Future<Output: IntoOutcome<M>> + Send + 'static,
 {
     const IMMEDIATE: bool = false;
 
@@ -48,18 +47,38 @@ where
     }
 }
 
-/// A type that handlers may return as a result.
+/// A type that handlers may return as a result. `M` is inferred.
 ///
-/// Implemented by `Result<T, E>` where `T: Serialize` and `E: RpcError`, by common types such as numbers, strings,
+/// Implemented by `Result<T, E>` where `T: IntoResult` and `E: RpcError`, by common types such as numbers, strings,
 /// `Vec` and `Option`, and by [`Json`] for any other `Serialize`. (Not by every `Serialize`, since a `Result`
 /// implements that as well, and its error would be sent as a success.)
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a handler's result",
     note = "wrap a value that serialises in `trunkline::Json`, or return `Result<T, E>` where `E: RpcError`"
 )]
-pub trait IntoOutcome {
+pub trait IntoOutcome<M = Serialized> {
     /// Returns the outcome of the call.
     fn into_outcome(self) -> Outcome;
+}
+
+/// A type that handlers may return in a `Result`. `M` is inferred.
+///
+/// Implemented by every `Serialize`. A [codec](crate::format::Codec) implements it for its own values with its own
+/// marker `M`, so that results [keep](Outcome::from_native) what JSON cannot represent. A `Result` with a value that
+/// serialises as well does not compile, since it is not known which of the two is meant.
+pub trait IntoResult<M> {
+    /// Returns the outcome of the call.
+    fn into_result(self) -> Outcome;
+}
+
+/// Marker of results that are serialised.
+#[derive(Debug)]
+pub enum Serialized {}
+
+impl<T: Serialize> IntoResult<Serialized> for T {
+    fn into_result(self) -> Outcome {
+        Outcome::result(&self)
+    }
 }
 
 /// Returns any `Serialize` value as a result.
@@ -72,19 +91,13 @@ impl<T: Serialize> IntoOutcome for Json<T> {
     }
 }
 
-impl<T: Serialize + 'static, E: RpcError> IntoOutcome for Result<T, E> {
+impl<M, T: IntoResult<M>, E: RpcError> IntoOutcome<M> for Result<T, E> {
     fn into_outcome(self) -> Outcome {
         match self {
-            Ok(value) => outcome_of(value),
+            Ok(value) => value.into_result(),
             Err(error) => Outcome::error(error.into_error_object()),
         }
     }
-}
-
-/// A result in JSON. (With the feature `edn`, a `Value` is kept as EDN.)
-#[cfg(not(feature = "edn"))]
-fn outcome_of<T: Serialize>(value: T) -> Outcome {
-    Outcome::result(&value)
 }
 
 impl IntoOutcome for Outcome {

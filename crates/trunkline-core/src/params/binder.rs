@@ -4,7 +4,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::error::{MAX_UNKNOWN, ParamsError, unknown_name};
+use super::error::ParamsError;
 use super::integer::Integer;
 use crate::envelope::{Elements, Members};
 
@@ -85,8 +85,7 @@ impl<'de> Binder<'de> {
                 if let Some((name, value)) = members.next_member() {
                     let is_name = |declared: &&str| name.is(text, declared);
                     let Some(index) = self.names.iter().position(is_name) else {
-                        let params = unknown(text, self.names);
-                        return Err(ParamsError::Unknown { params, declared: self.names.to_vec() });
+                        return Err(unknown(text, self.names));
                     };
                     *next = index + 1;
                     return self.once(index, value);
@@ -152,14 +151,13 @@ impl<'de> MapAccess<'de> for Binder<'de> {
     }
 }
 
-/// The first names that are not declared, so that the error lists several misspelled ones.
-fn unknown(text: &[u8], declared: &[&'static str]) -> Vec<String> {
+/// The error of names that are not declared. It lists several misspelled ones.
+fn unknown(text: &[u8], declared: &[&'static str]) -> ParamsError {
     let mut members = Members::new(text);
-    std::iter::from_fn(|| members.next_member())
+    let names = std::iter::from_fn(|| members.next_member())
         .filter(|(name, _)| !declared.iter().any(|declared| name.is(text, declared)))
-        .take(MAX_UNKNOWN)
-        .map(|(name, _)| unknown_name(&name.unescape(text)))
-        .collect()
+        .map(|(name, _)| name.value(text));
+    ParamsError::unknown(names, declared)
 }
 
 /// Deserialises a value whose text was validated.

@@ -6,7 +6,8 @@ use serde::de::{Deserialize, Visitor};
 use serde::forward_to_deserialize_any;
 
 /// The field names of `T`. Empty if `T` is not a struct.
-pub(crate) fn fields<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
+#[must_use]
+pub fn fields<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     match T::deserialize(Probe) {
         Err(Answer::Fields(fields)) => fields,
         _ => &[],

@@ -1,5 +1,6 @@
 //! Errors of params (-32602).
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
@@ -54,12 +55,7 @@ pub enum ParamsError {
 }
 
 /// The maximum number of unknown names in an error.
-pub(crate) const MAX_UNKNOWN: usize = 10;
-
-/// An unknown name as in an error.
-pub(crate) fn unknown_name(name: &str) -> String {
-    excerpt(name, 100).into_owned()
-}
+const MAX_UNKNOWN: usize = 10;
 
 impl From<ParamsError> for ErrorObject {
     fn from(error: ParamsError) -> Self {
@@ -113,8 +109,18 @@ impl ParamsError {
         Self::Invalid { param: param.to_owned(), reason: reason(error) }
     }
 
+    /// Names that are not declared. The first of them are listed.
+    pub fn unknown<'a>(
+        names: impl Iterator<Item = Cow<'a, str>>,
+        declared: &[&'static str],
+    ) -> Self {
+        let params = names.take(MAX_UNKNOWN).map(|name| excerpt(&name, 100).into_owned());
+        Self::Unknown { params: params.collect(), declared: declared.to_vec() }
+    }
+
     /// More positions were sent than the tuple has.
-    pub(crate) fn longer_than_tuple(given: usize, taken: usize) -> Self {
+    #[must_use]
+    pub fn longer_than_tuple(given: usize, taken: usize) -> Self {
         Self::Shape(format!("too many params: {given} given, at most {taken} expected"))
     }
 

@@ -14,12 +14,9 @@ use crate::call::Call;
 use crate::error::ErrorObject;
 use crate::extract::FromCall;
 use binder::Binder;
-#[cfg(feature = "edn")]
-pub(crate) use declared::fields as declared_fields;
+pub use declared::fields as declared_fields;
 use deserializer::ParamsDeserializer;
 pub use error::ParamsError;
-#[cfg(feature = "edn")]
-pub(crate) use error::{MAX_UNKNOWN, unknown_name};
 
 /// Extracts the params as `T`, usually a struct with `#[derive(Deserialize)]`.
 ///
@@ -97,12 +94,11 @@ pub(crate) fn refuse_any(params: Option<&[u8]>) -> Result<(), ParamsError> {
     Binder::new(params, &[], false).next().map(drop)
 }
 
-/// Checks that each param is declared and not duplicated.
-#[cfg(feature = "edn")]
-pub(crate) fn check_names(
-    params: &[u8],
-    names: &'static [&'static str],
-) -> Result<(), ParamsError> {
+/// Checks that each param is declared and not duplicated, for params that are converted to the types of a codec.
+///
+/// # Errors
+/// For the first param that is not.
+pub fn check_names(params: &[u8], names: &'static [&'static str]) -> Result<(), ParamsError> {
     let mut binder = Binder::new(Some(params), names, false);
     while binder.next()?.is_some() {}
     Ok(())

@@ -20,7 +20,7 @@ use axum::routing::{get, post};
 use http::{Response, Uri};
 use tower::Service;
 use trunkline::http::{self as endpoint, Context, Message, ReplyBody, respond};
-use trunkline::protocol::Format;
+use trunkline::protocol::FORMATS;
 use trunkline::{Call, ErrorObject, Extensions, Outcome, Rpc, code};
 
 use crate::adapter::{self, NativeReply};
@@ -53,7 +53,7 @@ pub fn routes(rpc: &Rpc, resources: &Resources) -> endpoint::Routes {
         .route("/ping", get(ping))
         .with_state(Routes { rpc: rpc.clone(), resources: resources.clone() });
     endpoint::Routes::new("execute", router)
-        .formats(Format::ALL)
+        .formats(FORMATS)
         .protocol(adapter::NATIVE)
         .refusals(|error| NativeReply::error(&error).body.unwrap_or_default())
 }
@@ -78,6 +78,7 @@ impl Routes {
     async fn handle(&self, message: Message, action: Action) -> Response<ReplyBody> {
         let Message { extensions, body, formats, status_policy, .. } = message;
         let read = formats.request.read(body.clone(), self.rpc.limits());
+        let read = read.map_err(ErrorObject::from);
         let is_json_rpc = match &read {
             Ok(json) => adapter::protocol(json) == Protocol::JsonRpc,
             // Invalid EDN has no members to check; invalid JSON is passed on.

@@ -33,7 +33,7 @@ impl NativeResponse {
         let body = match body.map(|json| format.write(json)).transpose() {
             Ok(body) => body,
             Err(error) => {
-                let reply = NativeReply::error(&error);
+                let reply = NativeReply::error(&error.into());
                 status = reply.status;
                 reply.body.and_then(|json| format.write(json).ok())
             }

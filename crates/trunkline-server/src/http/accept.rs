@@ -8,7 +8,7 @@ use trunkline_core::format::Format;
 
 use super::fields::Fields;
 
-use trunkline_client::media_type::{SPACE, format_of, parameter, token};
+use trunkline_client::media_type::{SPACE, parameter, token};
 
 /// The format in `formats` that the client prefers, or the format of the request without a preference.
 ///
@@ -138,7 +138,7 @@ impl<'a> Range<'a> {
 
     /// The weight of a format.
     fn weight_of(&self, format: Format) -> Weight {
-        let is_named = || format_of(self.media_type) == Some(format);
+        let is_named = || format.has_media_type(self.media_type);
         let precision = match (self.parameters, self.media_type) {
             (Parameters::None, "*/*") => Precision::Anything,
             (Parameters::None, kind) if kind.eq_ignore_ascii_case("application/*") => {
@@ -170,6 +170,5 @@ pub(super) fn thousandths(text: &str) -> Option<u16> {
 }
 
 #[cfg(test)]
-#[cfg(feature = "edn")]
 #[path = "accept/tests.rs"]
 mod tests;

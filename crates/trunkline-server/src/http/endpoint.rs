@@ -28,11 +28,11 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    /// The JSON-RPC endpoint. Its refusals have the id `null`.
+    /// The JSON-RPC endpoint, in JSON. Its refusals have the id `null`.
     pub(super) const CALLS: Self = Self {
         name: "json-rpc",
         protocol: JSON_RPC,
-        formats: Format::ALL,
+        formats: &[Format::Json],
         is_compressed: false,
         refusal: |error| Reply::error(error, Some(&Id::NULL)).into_json().unwrap_or_default(),
     };

@@ -82,7 +82,7 @@ mod coding {
     }
 }
 
-pub(crate) use negotiate::unserved;
+pub(crate) use negotiate::refused as refused_format;
 
 pub use crate::request::{Headers, Peer};
 pub use accept::accepts_by_name;

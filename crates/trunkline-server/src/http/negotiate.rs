@@ -3,7 +3,7 @@
 
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, EXPECT};
-use trunkline_client::media_type::{self, MediaType};
+use trunkline_client::media_type::MediaType;
 use trunkline_core::format::{Format, Formats};
 
 use super::accept;
@@ -24,11 +24,11 @@ pub(super) fn check(fields: &Fields<'_>, formats: &'static [Format]) -> Result<F
         return Err(Refusal::Malformed("duplicate Content-Type header"));
     }
     let request = match fields.content_type.first {
+        // That of most requests, which every endpoint accepts.
         Some(value) if value == Format::Json.media_type() => Some(Format::Json),
-        Some(value) => value.to_str().ok().and_then(format),
+        Some(value) => value.to_str().ok().and_then(|value| format(value, formats)),
         None => None,
     };
-    let request = request.filter(|format| formats.contains(format));
     let request = request.ok_or(Refusal::MediaType(formats))?;
     Ok(Formats { request, reply: reply(fields, request, formats) })
 }
@@ -51,25 +51,20 @@ pub(super) fn without_body(headers: &HeaderMap, formats: &[Format]) -> Format {
 }
 
 /// The format of the reply to a refused request.
-pub(super) fn refused(headers: &HeaderMap, formats: &[Format]) -> Format {
+pub(crate) fn refused(headers: &HeaderMap, formats: &[Format]) -> Format {
     match formats {
         [only] => *only,
         _ => {
             let fields = Fields::of(headers);
-            reply(&fields, declared(&fields), formats)
+            reply(&fields, declared(&fields, formats), formats)
         }
     }
 }
 
-/// The format of the reply to a JSON-RPC request that a server cannot serve.
-pub(crate) fn unserved(headers: &HeaderMap) -> Format {
-    refused(headers, Format::ALL)
-}
-
 /// The declared format of a body, or JSON if it is missing or unknown.
-fn declared(fields: &Fields<'_>) -> Format {
+fn declared(fields: &Fields<'_>, formats: &[Format]) -> Format {
     let value = fields.content_type.first.and_then(|value| value.to_str().ok());
-    value.and_then(format).unwrap_or_default()
+    value.and_then(|value| format(value, formats)).unwrap_or_default()
 }
 
 /// The format of the reply to a request in this format.
@@ -81,8 +76,8 @@ fn reply(fields: &Fields<'_>, request: Format, formats: &[Format]) -> Format {
 }
 
 /// The format of a `Content-Type`, if it is known and in UTF-8.
-fn format(value: &str) -> Option<Format> {
+fn format(value: &str, formats: &[Format]) -> Option<Format> {
     let parsed = MediaType::parse(value)?;
-    let format = media_type::format_of(parsed.name)?;
+    let format = formats.iter().copied().find(|format| format.has_media_type(parsed.name))?;
     parsed.has_charset_in(&["utf-8"]).then_some(format)
 }

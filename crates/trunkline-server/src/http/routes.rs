@@ -154,7 +154,7 @@ impl Routes {
 
     /// Sets the formats of messages. A POST in another format returns 415. Default: JSON.
     ///
-    /// With [`Format::ALL`], requests are negotiated by `Content-Type` and `Accept`; handlers
+    /// With those of the [service](trunkline_core::dispatch::Dispatcher::formats), requests are negotiated by `Content-Type` and `Accept`; handlers
     /// [read](Format::read) and [write](Format::write) in the formats of each [`Message`](super::Message).
     pub fn formats(mut self, formats: &'static [Format]) -> Self {
         self.endpoint.formats = formats;
@@ -295,7 +295,7 @@ where
 
 fn refuse_path(guard: &Guard, request: Request) -> Response<ReplyBody> {
     let (parts, _) = request.into_parts();
-    let format = negotiate::refused(&parts.headers, Format::ALL);
+    let format = negotiate::refused(&parts.headers, guard.rpc.formats());
     let host = guard.check_host(&parts, &Fields::of(&parts.headers));
     let refusal = host.err().unwrap_or(Refusal::Path);
     guard.refuse(&Endpoint::CALLS, &refusal, None, format)

@@ -145,6 +145,11 @@ impl HttpService {
         self.current().handle(request, peer)
     }
 
+    /// The formats of JSON-RPC.
+    pub(crate) fn formats(&self) -> &'static [Format] {
+        self.current().guard.rpc.formats()
+    }
+
     /// Adds the address of the server to the accepted hosts.
     pub(crate) fn bind(&self, address: SocketAddr) {
         self.change(|Inner { guard, mut addresses, routes, .. }| {
@@ -234,7 +239,8 @@ impl Inner {
     fn message_handler<B>(&self, request: &Request<B>) -> Option<(Endpoint, &MessageHandler)> {
         let path = request.uri().path();
         if self.has_calls(path) && !self.accepts_page(request.method(), request.headers()) {
-            return Some((Endpoint::CALLS, &self.calls));
+            let formats = self.guard.rpc.formats();
+            return Some((Endpoint { formats, ..Endpoint::CALLS }, &self.calls));
         }
         let is_post = request.method() == Method::POST;
         self.routes.iter().filter(|_| is_post).find_map(|routes| routes.handler(path))

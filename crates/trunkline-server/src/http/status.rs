@@ -25,7 +25,7 @@ impl StatusPolicy {
     /// The status of a reply; 204 if there is no reply, as for notifications.
     #[must_use]
     pub fn status(self, reply: &Reply) -> StatusCode {
-        if matches!(reply, Reply::None) {
+        if reply.is_none() {
             return StatusCode::NO_CONTENT;
         }
         let Some(code) = reply.code() else { return StatusCode::OK };

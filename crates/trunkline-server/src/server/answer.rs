@@ -10,6 +10,8 @@ use http_body::Body;
 use hyper::body::Incoming;
 use tower::{Service, ServiceExt};
 
+use trunkline_core::format::Format;
+
 use crate::http::{HttpService, Peer, ReplyBody};
 
 /// A service that answers HTTP requests.
@@ -21,6 +23,11 @@ pub(super) trait Answer: Send + Sync + 'static {
         request: Request<Incoming>,
         peer: SocketAddr,
     ) -> impl Future<Output = Response<Self::Body>> + Send;
+
+    /// The formats of JSON-RPC.
+    fn formats(&self) -> &'static [Format] {
+        &[Format::Json]
+    }
 }
 
 /// Avoids the boxed future of the tower service.
@@ -29,6 +36,10 @@ impl Answer for HttpService {
 
     async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<ReplyBody> {
         self.handle_from(request, Some(peer)).await
+    }
+
+    fn formats(&self) -> &'static [Format] {
+        HttpService::formats(self)
     }
 }
 

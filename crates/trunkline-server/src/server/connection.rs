@@ -23,7 +23,7 @@ use super::reply::{Reply, Running};
 use super::shared::Shared;
 use super::stream::Stream;
 use super::watch::{Overdue, Watch};
-use crate::http::unserved;
+use crate::http::refused_format;
 use crate::status::Phase;
 
 /// The interval in which a draining server checks whether the first request of a connection has arrived.
@@ -156,7 +156,7 @@ impl<A: Answer> Requests<A> {
         let running = Running::counted(watch, shared);
         if shared.is_refusing() {
             watch.cut_short();
-            let format = unserved(request.headers());
+            let format = refused_format(request.headers(), service.formats());
             return Ok(health::stopping(format).map(|page| Reply::own(page, running)));
         }
         let version = request.version();

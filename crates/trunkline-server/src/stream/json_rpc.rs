@@ -78,6 +78,10 @@ struct JsonRpc {
 }
 
 impl Protocol for JsonRpc {
+    fn formats(&self) -> &'static [Format] {
+        self.client.rpc.formats()
+    }
+
     async fn receive(&mut self, message: Result<Bytes, Refused>, format: Format) {
         let body = match message {
             Ok(body) => body,

@@ -13,7 +13,7 @@ use trunkline_core::format::{Encoding, Format};
 use trunkline_core::id::Id;
 use trunkline_core::limits::{MemoryBudget, Reservation};
 use trunkline_core::outcome::Outcome;
-use trunkline_core::reply::{Reply, Response, ResponseArray};
+use trunkline_core::reply::Reply;
 
 use crate::status::Counts;
 
@@ -135,21 +135,19 @@ impl ExpectedReply {
     /// A reply with the same error in all responses.
     pub(super) fn error(&self, error: &ErrorObject) -> Reply {
         match self {
-            Self::Nothing => Reply::None,
-            Self::Call(response) => response.error(error).into_reply(),
+            Self::Nothing => Reply::none(),
+            Self::Call(response) => response.error(error),
             Self::Batch(responses) => {
-                let mut array = ResponseArray::of(responses.len());
-                responses.iter().for_each(|response| array.push(&response.error(error)));
-                array.end()
+                Reply::array(responses.iter().map(|response| response.error(error)))
             }
         }
     }
 }
 
 impl ExpectedResponse {
-    fn error(&self, error: &ErrorObject) -> Response {
+    fn error(&self, error: &ErrorObject) -> Reply {
         let outcome = Outcome::error(error.clone());
-        Response::of(outcome, self.id.as_raw().as_bytes(), self.encoding.as_ref())
+        Reply::encoded(outcome, self.id.as_raw().as_bytes(), self.encoding.as_ref())
     }
 }
 

@@ -8,7 +8,9 @@ use futures_util::{Stream, StreamExt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use trunkline_client::frame::{Frame, FrameReader, FrameWriter, ReadError, Reason, Skipped};
+use trunkline_client::frame::{
+    Frame, FrameReader, FrameWriter, Framing, ReadError, Reason, Skipped,
+};
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::format::Format;
 use trunkline_core::limits::MemoryBudget;
@@ -22,6 +24,11 @@ use super::request::{Message, Request};
 pub trait Protocol: Send {
     /// Whether [refused](Refused) lines have ids. Such a line is read to its end before it is refused.
     const FINDS_IDS: bool = false;
+
+    /// The formats that the header of a message may name.
+    fn formats(&self) -> &'static [Format] {
+        &[Format::Json]
+    }
 
     /// Receives a message, or the refusal of a message that cannot be read. The next message is read when the
     /// future has completed.
@@ -88,6 +95,7 @@ pub(crate) async fn serve<P: Protocol>(
     let unanswered = protocol.unanswered();
     let draining = config.closing.child_token();
     let reader = FrameReader::new(input, config.framing, config.message_bytes);
+    let reader = reader.with_formats(protocol.formats());
     let reader = reader.with_memory_budget(protocol.memory().clone());
     let reader = if P::FINDS_IDS { reader.finding_ids() } else { reader };
     // When the protocol is dropped, its messages end, and so does `writing`.
@@ -138,8 +146,8 @@ async fn read<R: AsyncRead + Unpin>(
             }
         };
         let format = format.unwrap_or(config.format);
-        let is_blank = message.as_ref().is_ok_and(|text| config.framing.is_blank(text, format));
-        if !is_blank {
+        let is_line = config.framing == Framing::Lines;
+        if !(is_line && message.as_ref().is_ok_and(|text| format.is_blank(text))) {
             protocol.receive(message, format).await;
         }
     };

@@ -8,8 +8,7 @@
 mod service;
 
 use clap::Parser;
-use trunkline::protocol::Format;
-use trunkline::{stdio, stream};
+use trunkline::{edn, stdio, stream};
 
 #[derive(Parser)]
 struct Options {
@@ -33,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         settings.framing = stream::Framing::Headers;
     }
     if options.edn {
-        settings.format = Format::Edn;
+        settings.format = edn::FORMAT;
     }
     let rpc = service::CallCounts::new().router().build()?;
     stdio::serve(&rpc, settings).await?;

@@ -90,10 +90,10 @@ pub enum Threaded {}
 
 macro_rules! handlers {
     ($($type:ident $value:ident),*) => {
-        impl<F, R, S, $($type,)*> Handler<(Threaded, R, $($type,)*), S> for Blocking<F>
+        impl<F, M, R, S, $($type,)*> Handler<(Threaded, M, R, $($type,)*), S> for Blocking<F>
         where
             F: Fn($($type),*) -> R + Send + Sync + 'static,
-            R: IntoOutcome,
+            R: IntoOutcome<M>,
             $($type: FromCall<S> + Send + 'static,)*
         {
             fn call(&self, mut call: Call, state: &S) -> CallFuture {

@@ -83,10 +83,8 @@ fn start(rpc: &Rpc) -> Result<Pending, Option<i64>> {
 }
 
 fn code_of(reply: &Reply) -> Option<i64> {
-    match reply {
-        Reply::Single { code, .. } => *code,
-        other => panic!("{other:?}"),
-    }
+    assert!(!reply.is_none());
+    reply.code()
 }
 
 /// Starts `calls` calls and checks the numbers of accepted and of concurrent ones.

@@ -3,10 +3,10 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use trunkline_core::edn::Edn;
 use trunkline_core::error::ErrorObject;
-use trunkline_core::format::edn::{outcome, unconvertible};
+use trunkline_core::operation::IntoOutcome;
 use trunkline_core::outcome::Outcome;
+use trunkline_edn::rpc::{Edn, unconvertible};
 use trunkline_edn::{Map, Step, Value, from_value, json};
 
 use crate::router::Router;
@@ -78,7 +78,7 @@ impl fmt::Debug for Handlers {
 fn outcome_of(returned: Value) -> Outcome {
     let Value::Map(map) = returned else { return Outcome::error(invalid_return_value()) };
     match single(map) {
-        Some((name, value)) if name == "result" => outcome(value),
+        Some((name, value)) if name == "result" => value.into_outcome(),
         Some((name, value)) if name == "error" => {
             Outcome::error(from_value(value).map_or_else(|_| invalid_return_value(), error))
         }

@@ -6,7 +6,7 @@
 //! strings. Any method can be called this way; [`json`] describes the conversion to JSON.
 //!
 //! Handlers that take [`Edn<T>`](Edn) receive EDN without conversion. Handlers that return [`Edn<T>`](Edn), a
-//! [`Value`], or a `Result` of either reply with it. They can be called in JSON, too.
+//! [`Value`], or a `Result` with [`Edn<T>`](Edn) reply with it. They can be called in JSON, too.
 //!
 //! ```
 //! use trunkline::Router;
@@ -22,6 +22,5 @@
 mod handlers;
 
 pub use handlers::Handlers;
-pub use trunkline_core::edn::Edn;
-pub use trunkline_core::reply::EdnReply;
+pub use trunkline_edn::rpc::{Edn, FORMAT};
 pub use trunkline_edn::*;

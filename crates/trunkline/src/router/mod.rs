@@ -24,7 +24,7 @@ use crate::batch_scheduler::SemaphoreScheduler;
 use crate::layers::authorize::{Rules, SharedRules};
 use crate::layers::{DefaultLayers, Defaults, layered};
 use crate::openrpc::{DocumentCache, Info};
-use crate::rpc::Rpc;
+use crate::rpc::{FORMATS, Rpc};
 use placement::{DescribeFn, Placement, RouterRules, authorize, require_declared_scopes};
 
 pub use dynamic::{DynamicNamespaces, DynamicOperations};
@@ -329,6 +329,7 @@ impl Router {
         }
         let scheduler = Arc::new(SemaphoreScheduler::new());
         let dispatcher = Dispatcher::new(registry, self.limits, scheduler);
+        let dispatcher = dispatcher.with_formats(FORMATS);
         Ok(Rpc::new(dispatcher, documents, unknown))
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
-use trunkline::edn::Edn;
+use trunkline::edn::{Edn, FORMAT};
 use trunkline::layers::{Next, ValidateLayer, from_fn};
 use trunkline::protocol::{Format, Formats};
 use trunkline::schemars::JsonSchema;
@@ -172,7 +172,7 @@ fn validated_operations_and_limits() {
     let seen = Seen::default();
     let rpc = rpc(&seen);
     let edn = r#"{:jsonrpc "2.0" :method "edn" :params {:n "1" :any :a} :id 1}"#;
-    assert_eq!(call(&rpc, Format::Edn, edn.to_owned())["result"], r#"{:n 1, :any "a"}"#);
+    assert_eq!(call(&rpc, FORMAT, edn.to_owned())["result"], r#"{:n 1, :any "a"}"#);
     let edn = r#"{:jsonrpc "2.0" :method "edn" :params {:n 1 :any :a} :id 1}"#;
-    assert_eq!(call(&rpc, Format::Edn, edn.to_owned())["result"], r#"{:n 1, :any :a}"#);
+    assert_eq!(call(&rpc, FORMAT, edn.to_owned())["result"], r#"{:n 1, :any :a}"#);
 }

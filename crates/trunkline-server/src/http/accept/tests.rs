@@ -1,20 +1,23 @@
 use http::HeaderValue;
 
+use trunkline::edn;
+
 use super::*;
+
+const FORMATS: [Format; 2] = [Format::Json, edn::FORMAT];
 
 /// Checks the formats of the replies to requests in JSON and EDN.
 #[track_caller]
 fn check(accepts: &[&str], to_json: Format, to_edn: Format) {
     let accepts = accepts.iter().map(|accept| (ACCEPT, HeaderValue::from_str(accept).unwrap()));
     let headers: HeaderMap = accepts.collect();
-    let found = [Format::Json, Format::Edn]
-        .map(|request| preferred(&Fields::of(&headers), request, Format::ALL));
+    let found = FORMATS.map(|request| preferred(&Fields::of(&headers), request, &FORMATS));
     assert_eq!(found, [to_json, to_edn], "{headers:?}");
 }
 
 #[track_caller]
 fn check_same(accepts: &[&str]) {
-    check(accepts, Format::Json, Format::Edn);
+    check(accepts, Format::Json, edn::FORMAT);
 }
 
 #[track_caller]
@@ -24,7 +27,7 @@ fn check_json(accepts: &[&str]) {
 
 #[track_caller]
 fn check_edn(accepts: &[&str]) {
-    check(accepts, Format::Edn, Format::Edn);
+    check(accepts, edn::FORMAT, edn::FORMAT);
 }
 
 #[test]

@@ -5,7 +5,6 @@ use trunkline::access::{Claims, Principal};
 use trunkline::layers::authorize::{
     Requirement, Rules, authenticated, claim, principal, scope, subject,
 };
-use trunkline::protocol::Reply;
 use trunkline::{Extensions, Router, Rpc, code};
 
 use super::call;
@@ -31,10 +30,8 @@ async fn handle(rpc: &Rpc, body: String, who: Option<Principal>) -> Value {
     if let Some(who) = who {
         extensions.insert(who);
     }
-    match rpc.handle(body.into(), extensions).await {
-        Reply::None => Value::Null,
-        reply => serde_json::from_slice(&reply.into_json().unwrap()).unwrap(),
-    }
+    let reply = rpc.handle(body.into(), extensions).await.into_json();
+    reply.map_or(Value::Null, |json| serde_json::from_slice(&json).unwrap())
 }
 
 /// The error code of a call, if it fails.

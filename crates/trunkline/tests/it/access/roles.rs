@@ -8,7 +8,6 @@ use trunkline::layers::authorize::{
     Pattern, PermittedDatabases, Role, Rules, SharedRules, is_visible_to, principal,
 };
 use trunkline::layers::rate_limit::Rate;
-use trunkline::protocol::Reply;
 use trunkline::{Effect, Extensions, Operation, RawParams, Router, Rpc, code};
 
 fn rpc(rules: &SharedRules) -> Rpc {
@@ -39,10 +38,8 @@ async fn outcome(rpc: &Rpc, caller: Option<&str>, method: &str, params: &Value) 
         extensions.insert(Principal::new(name));
     }
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-    match rpc.handle(body.into(), extensions).await {
-        Reply::None => Value::Null,
-        reply => serde_json::from_slice(&reply.into_json().unwrap()).unwrap(),
-    }
+    let reply = rpc.handle(body.into(), extensions).await.into_json();
+    reply.map_or(Value::Null, |json| serde_json::from_slice(&json).unwrap())
 }
 
 fn role(member: &str, operations: &[&str]) -> Role {

@@ -12,12 +12,12 @@ use super::peer::{Answer, Peer};
 use crate::support::{Gate, in_time, on_loopback, serve, serve_with};
 
 fn http(server: &ServerHandle) -> Http {
-    Http::connect(&format!("http://{}", server.local_addr())).unwrap().edn()
+    Http::connect(&format!("http://{}", server.local_addr())).unwrap().format(edn::FORMAT)
 }
 
 /// Calls a peer.
 async fn called(peer: &Peer) -> Result<Value, Error> {
-    let client = Client::new(Http::connect(&peer.url).unwrap().edn());
+    let client = Client::new(Http::connect(&peer.url).unwrap().format(edn::FORMAT));
     in_time("a call", client.call("add", [40, 2]).into_future()).await
 }
 
@@ -55,7 +55,8 @@ async fn posts_and_reads_edn_text() {
     let request = r#"{:jsonrpc "2.0" :method "same" :params [:a #{1} #inst "2024"] :id :x}"#;
     let reply = http(&server).post(Default::default(), request.into()).await.unwrap();
     assert_eq!(reply.media_type(), "application/edn");
-    let value = reply.edn().await.unwrap().unwrap();
+    let value = reply.text().await.unwrap().unwrap();
+    let value: edn::Value = std::str::from_utf8(&value).unwrap().parse().unwrap();
     let expected = r#"{:jsonrpc "2.0", :result [:a #{1} #inst "2024-01-01T00:00:00Z"], :id :x}"#;
     assert_eq!(value, expected.parse::<edn::Value>().unwrap());
 
@@ -164,11 +165,14 @@ async fn rejects_edn_that_it_does_not_accept() {
 #[tokio::test]
 async fn rejects_params_without_edn() {
     let peer = Peer::always(Answer::json("")).await;
-    let client = Client::new(Http::connect(&peer.url).unwrap().edn());
+    let client = Client::new(Http::connect(&peer.url).unwrap().format(edn::FORMAT));
     let params = serde_json::value::RawValue::from_string(r#"{"a":1,"a":2}"#.to_owned()).unwrap();
     let error = client.call::<i64>("add", params).await.unwrap_err();
     let Error::Transport(error) = error else { panic!("{error:?}") };
-    assert!(matches!(&error, TransportError::NoEdn { .. }) && error.is_unsent(), "{error:?}");
+    assert!(
+        matches!(&error, TransportError::Inconvertible { .. }) && error.is_unsent(),
+        "{error:?}"
+    );
     assert!(error.to_string().contains("in /params: duplicate key: \"a\""), "{error}");
     // A batch fails as a whole.
     let params = serde_json::value::RawValue::from_string(r#"{"a":1,"a":2}"#.to_owned()).unwrap();
@@ -176,7 +180,7 @@ async fn rejects_params_without_edn() {
     drop(batch.add(client.call::<i64>("add", [40, 2])));
     drop(batch.add(client.call::<i64>("add", params)));
     let error = batch.send().await.err().unwrap();
-    assert!(matches!(&error, Error::Transport(TransportError::NoEdn { .. })), "{error:?}");
+    assert!(matches!(&error, Error::Transport(TransportError::Inconvertible { .. })), "{error:?}");
     assert!(error.to_string().contains("in /1/params: duplicate key: \"a\""), "{error}");
     assert_eq!(peer.connections(), 0);
 }
@@ -188,7 +192,7 @@ async fn rejects_batch_replies_without_json() {
     for bad in ["##Inf", "#a/b 1", "{:a 1 \"a\" 2}"] {
         let body = format!(r#"[{good} {{:jsonrpc "2.0" :id 2 :result [{bad}]}}]"#);
         let peer = Peer::always(Answer::http("200 OK\nContent-Type: application/edn", &body)).await;
-        let client = Client::new(Http::connect(&peer.url).unwrap().edn());
+        let client = Client::new(Http::connect(&peer.url).unwrap().format(edn::FORMAT));
         let mut batch = client.batch();
         drop(batch.add(client.call::<i64>("add", [1])));
         drop(batch.add(client.call::<Value>("add", [2])));

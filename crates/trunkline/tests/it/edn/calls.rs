@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
-use trunkline::edn::{Edn, Inst, Keyword, Value};
+use trunkline::edn::{Edn, FORMAT, Inst, Keyword, Value};
 use trunkline::layers::{Next, from_fn};
 use trunkline::protocol::{Format, Formats};
 use trunkline::{Call, ErrorObject, Extensions, Id, Limits, RawParams, Router, Rpc};
@@ -21,10 +21,10 @@ fn rpc() -> Rpc {
         .method("fail", |Edn(data): Edn<Value>| -> Result<(), ErrorObject> {
             Err(ErrorObject::new(7, "failed").with_data(&data.to_string()))
         })
-        .method("try", |Edn(params): Edn<Value>| Ok::<Value, ErrorObject>(params))
+        .method("try", |Edn(params): Edn<Value>| Ok::<_, ErrorObject>(Edn(params)))
         .method("try-job", |Edn(job): Edn<Job>| Ok::<_, ErrorObject>(Edn(job)))
-        .method("try-bad", |Edn(params): Edn<Value>| -> Result<Value, ErrorObject> {
-            Ok(params.as_sequence().unwrap()[0].as_str().unwrap().parse().unwrap())
+        .method("try-bad", |Edn(params): Edn<Value>| -> Result<Edn<Value>, ErrorObject> {
+            Ok(Edn(params.as_sequence().unwrap()[0].as_str().unwrap().parse().unwrap()))
         })
         .method("bad", |Edn(params): Edn<Value>| {
             let text = params.as_sequence().and_then(|params| params[0].as_str()).unwrap();
@@ -65,7 +65,7 @@ fn ask(request: Format, reply: Format, body: &str) -> Option<String> {
 /// Sends a message in EDN and compares the reply in EDN. `""` means no reply.
 #[track_caller]
 fn check(body: &str, expected: &str) {
-    let found = ask(Format::Edn, Format::Edn, body).unwrap_or_default();
+    let found = ask(FORMAT, FORMAT, body).unwrap_or_default();
     assert_eq!(found, expected, "{body}");
 }
 
@@ -191,7 +191,7 @@ fn edn_handlers_in_json() {
     );
     check_mixed(
         Format::Json,
-        Format::Edn,
+        FORMAT,
         r#"{"jsonrpc":"2.0","method":"same","params":{"a":[":b"]},"id":1e400}"#,
         r#"{:jsonrpc "2.0", :result {:a [":b"]}, :id 1e400}"#,
     );
@@ -200,14 +200,14 @@ fn edn_handlers_in_json() {
         for method in ["add", "nothing"] {
             let body =
                 format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":[1,2],"id":{id}}}"#);
-            let single = ask(Format::Json, Format::Edn, &body).unwrap();
+            let single = ask(Format::Json, FORMAT, &body).unwrap();
             assert!(single.ends_with(&format!(":id {expected}}}")), "{id}: {single}");
-            let batch = ask(Format::Json, Format::Edn, &format!("[{body}]")).unwrap();
+            let batch = ask(Format::Json, FORMAT, &format!("[{body}]")).unwrap();
             assert_eq!(batch, format!("[{single}]"));
         }
     }
     check_mixed(
-        Format::Edn,
+        FORMAT,
         Format::Json,
         r#"{:jsonrpc "2.0" :method "same" :params [:a] :id :b}"#,
         r#"{"jsonrpc":"2.0","result":["a"],"id":"b"}"#,
@@ -249,9 +249,9 @@ fn rejects_invalid_edn() {
             r#"{:reason "unexpected text after the form", :path "", :line 1, :column 3, :offset 2}"#,
         ),
     );
-    check("\u{feff}[]", &error(r#"{:offset 0, :reason "the body starts with a byte-order mark"}"#));
+    check("\u{feff}[]", &error(r#"{:reason "the body starts with a byte-order mark", :offset 0}"#));
     let deep = format!(r#"{{:method "echo" :params {}}}"#, "[".repeat(16));
-    assert!(ask(Format::Edn, Format::Edn, &deep).unwrap().contains("nested deeper than 16 forms"));
+    assert!(ask(FORMAT, FORMAT, &deep).unwrap().contains("nested deeper than 16 forms"));
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn batches() {
     check(r#"[{:jsonrpc "2.0" :method "add" :params [1 2]}]"#, "");
     check_mixed(
         Format::Json,
-        Format::Edn,
+        FORMAT,
         r#"[{"jsonrpc":"2.0","method":"add","params":[1,2],"id":1},{"jsonrpc":"2.0","method":"no","id":2}]"#,
         r#"[{:jsonrpc "2.0", :result 3, :id 1} {:jsonrpc "2.0", :error {:code -32601, :message "Method not found", :data {:method "no"}}, :id 2}]"#,
     );

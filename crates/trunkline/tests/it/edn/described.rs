@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trunkline::edn::{Edn, Inst, Keyword, Value, edn};
-use trunkline::protocol::{Format, Formats};
+use trunkline::edn::{Edn, FORMAT, Inst, Keyword, Value, edn};
+use trunkline::protocol::Formats;
 use trunkline::{ErrorObject, Extensions, JsonSchema, Operation, Router, rpc};
 
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -47,13 +47,13 @@ impl Jobs {
         Ok(Edn(job))
     }
 
-    fn find(&self, queue: Keyword) -> Result<Value, ErrorObject> {
-        Ok(edn!({:queue ~queue, :tags #{:a}}))
+    fn find(&self, queue: Keyword) -> Result<Edn<Value>, ErrorObject> {
+        Ok(Edn(edn!({:queue ~queue, :tags #{:a}})))
     }
 
-    fn first(&self, #[extract] Edn(params): Edn<Value>) -> Result<Value, ErrorObject> {
+    fn first(&self, #[extract] Edn(params): Edn<Value>) -> Result<Edn<Value>, ErrorObject> {
         let none = || ErrorObject::new(7, "none");
-        params.as_sequence().and_then(<[Value]>::first).cloned().ok_or_else(none)
+        params.as_sequence().and_then(<[Value]>::first).cloned().map(Edn).ok_or_else(none)
     }
 }
 
@@ -73,7 +73,7 @@ async fn methods_of_a_type_take_and_return_edn() {
     ];
     for (method, params, expected) in rows {
         let body = format!(r#"{{:jsonrpc "2.0", :method "{method}", :params {params}, :id 1}}"#);
-        let formats = Formats::both(Format::Edn);
+        let formats = Formats::both(FORMAT);
         let reply = rpc.handle_in(formats, body.into(), Extensions::new()).await;
         let reply = String::from_utf8(reply.into_text().unwrap()).unwrap();
         assert_eq!(reply, format!(r#"{{:jsonrpc "2.0", {expected}, :id 1}}"#), "{method} {params}");

@@ -1,15 +1,15 @@
 //! History and limits of messages in EDN, which apply to the converted JSON.
 
 use serde_json::{Value, json};
-use trunkline::edn::{Edn, Value as EdnValue};
+use trunkline::edn::{Edn, FORMAT, Value as EdnValue};
 use trunkline::history::{Filter, History, HistoryConfig};
-use trunkline::protocol::{Format, Formats};
+use trunkline::protocol::Formats;
 use trunkline::{Extensions, Limits, Router, code};
 
 use crate::support::login;
 
 async fn handle(rpc: &trunkline::Rpc, body: &str) -> Option<String> {
-    let formats = Formats::both(Format::Edn);
+    let formats = Formats::both(FORMAT);
     let reply = rpc.handle_in(formats, body.to_owned().into(), Extensions::new()).await;
     reply.into_text().map(|text| String::from_utf8(text).unwrap())
 }

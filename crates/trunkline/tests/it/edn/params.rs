@@ -126,7 +126,7 @@ fn to_json(params: &str) -> String {
 fn check<T: DeserializeOwned + Debug + 'static>(params: &str, shown: &str) {
     let rpc = rpc::<T>();
     for method in ["edn", "json"] {
-        for (format, params) in [(Format::Edn, params.to_owned()), (Format::Json, to_json(params))]
+        for (format, params) in [(edn::FORMAT, params.to_owned()), (Format::Json, to_json(params))]
         {
             let reply = call(&rpc, format, method, &params);
             assert_eq!(reply["result"], shown, "{method}, in {format:?}: {params}: {reply}");
@@ -144,7 +144,7 @@ fn refused<T: DeserializeOwned + Debug + 'static>(params: &str, reasons: [&str; 
         data["reason"] = reason.into();
         let error =
             json!({ "code": code::INVALID_PARAMS, "message": "Invalid params", "data": data });
-        for (format, params) in [(Format::Edn, params.to_owned()), (Format::Json, to_json(params))]
+        for (format, params) in [(edn::FORMAT, params.to_owned()), (Format::Json, to_json(params))]
         {
             let reply = call(&rpc, format, method, &params);
             assert_eq!(reply["error"], error, "{method}, in {format:?}: {params}");
@@ -155,7 +155,7 @@ fn refused<T: DeserializeOwned + Debug + 'static>(params: &str, reasons: [&str; 
 /// Checks how `Edn<T>` reads params that only EDN can represent.
 #[track_caller]
 fn check_edn<T: DeserializeOwned + Debug + 'static>(params: &str, shown: &str) {
-    let reply = call(&rpc::<T>(), Format::Edn, "edn", params);
+    let reply = call(&rpc::<T>(), edn::FORMAT, "edn", params);
     assert_eq!(reply["result"], shown, "{params}: {reply}");
 }
 
@@ -348,7 +348,7 @@ fn check_same<T: DeserializeOwned + serde::Serialize + 'static>(params: &str, ex
     let params = if params.is_empty() { String::new() } else { format!(":params {params}") };
     let body = format!(r#"{{:jsonrpc "2.0" :method "m" {params} :id 1}}"#);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let handled = rpc.handle_in(Formats::both(Format::Edn), body.into(), Extensions::new());
+    let handled = rpc.handle_in(Formats::both(edn::FORMAT), body.into(), Extensions::new());
     let reply = String::from_utf8(runtime.block_on(handled).into_text().unwrap()).unwrap();
     assert_eq!(reply, format!(r#"{{:jsonrpc "2.0", :result {expected}, :id 1}}"#), "{params}");
 }

@@ -9,7 +9,7 @@ use trunkline::history::{Filter, History};
 use trunkline::http::{
     Context, HttpConfig, HttpService, Message, ReplyBody, Routes, StatusPolicy, respond,
 };
-use trunkline::protocol::Format;
+use trunkline::protocol::{FORMATS, Format};
 use trunkline::server::{self, ServerHandle};
 use trunkline::{ErrorObject, Json, Limits, RawParams, Router, Rpc, code};
 
@@ -35,7 +35,7 @@ async fn greet(context: Context) -> Response<ReplyBody> {
 async fn answer(State(rpc): State<Rpc>, message: Message) -> Response<ReplyBody> {
     let Message { extensions, body, formats, status_policy, .. } = message;
     let read = formats.request.read(body.clone(), rpc.limits());
-    let message = read.and_then(|json| {
+    let message = read.map_err(ErrorObject::from).and_then(|json| {
         let unreadable = |_| ErrorObject::new(code::PARSE_ERROR, "Parse error");
         serde_json::from_slice::<Value>(&json).map_err(unreadable)
     });
@@ -60,7 +60,7 @@ async fn answer(State(rpc): State<Rpc>, message: Message) -> Response<ReplyBody>
 }
 
 fn format_reply(format: Format, output: Result<String, ErrorObject>) -> Response<ReplyBody> {
-    let written = output.and_then(|output| format.write(output.into_bytes()));
+    let written = output.and_then(|output| Ok(format.write(output.into_bytes())?));
     let (status, text) = written.map_or_else(
         |error| {
             let output = json!({ "error": error.message(), "code": error.code() }).to_string();
@@ -82,10 +82,11 @@ fn service(settings: HttpConfig) -> (HttpService, History) {
         .method("echo", |params: RawParams| Json(params.0))
         .method("refuse", || Err::<(), _>(ErrorObject::new(code::APPLICATION, "no")));
     let rpc = router.limits(limits).build().unwrap().with_history(history.clone());
-    let service = rpc
-        .http_with(settings)
-        .merge(parrot(&rpc, "/parrot", Format::ALL))
-        .merge(parrot(&rpc, "/json", &[Format::Json]));
+    let service = rpc.http_with(settings).merge(parrot(&rpc, "/parrot", FORMATS)).merge(parrot(
+        &rpc,
+        "/json",
+        &[Format::Json],
+    ));
     (service, history)
 }
 
@@ -238,7 +239,7 @@ async fn refusals() {
 async fn a_refusal_that_is_json_only() {
     let router = axum::Router::new().route("/parrot", MethodRouter::new());
     let routes = Routes::new("odd", router)
-        .formats(Format::ALL)
+        .formats(FORMATS)
         .refusals(|_| br#"{"error":1,"error":2}"#.to_vec());
     let service = Router::new().build().unwrap().http_with(on_loopback()).merge(routes);
     let server = serve_with(service, server::ServerConfig::default()).await;

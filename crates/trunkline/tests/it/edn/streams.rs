@@ -6,6 +6,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::net::UnixStream;
+use trunkline::edn::FORMAT;
 use trunkline::history::{self, Filter, History};
 use trunkline::limits::MemoryBudget;
 use trunkline::protocol::Format;
@@ -46,7 +47,7 @@ async fn output(settings: StreamConfig, input: impl AsRef<[u8]>) -> String {
 /// Lines in EDN, and the lines of the replies.
 async fn check(input: impl AsRef<[u8]>, expected: &[&str]) {
     let input = input.as_ref();
-    let output = output(settings(Format::Edn, Framing::Lines), input).await;
+    let output = output(settings(FORMAT, Framing::Lines), input).await;
     let lines: Vec<&str> = output.lines().collect();
     assert_eq!(lines, expected, "{}", String::from_utf8_lossy(input));
 }
@@ -100,7 +101,7 @@ async fn refusals() {
     ];
     for (message, expected, reason) in rows {
         let input = [message, b"\n", CALL.as_bytes()].concat();
-        let output = output(settings(Format::Edn, Framing::Lines), input).await;
+        let output = output(settings(FORMAT, Framing::Lines), input).await;
         let lines: Vec<&str> = output.lines().collect();
         assert_eq!(lines.len(), 2, "{output}");
         code(lines[0], expected, reason);
@@ -129,10 +130,10 @@ async fn heads() {
         (Format::Json, "application/vscode-jsonrpc; charset=utf-8", json, framed("", result)),
         (Format::Json, "application/edn", CALL, framed("application/edn", RESULT)),
         (Format::Json, "Application/EDN; charset=utf-8", CALL, framed("application/edn", RESULT)),
-        (Format::Edn, "", CALL, framed("application/edn", RESULT)),
-        (Format::Edn, "text/plain", CALL, framed("application/edn", RESULT)),
-        (Format::Edn, "application/json", json, framed("application/json", result)),
-        (Format::Edn, "application/json-rpc", json, framed("application/json", result)),
+        (FORMAT, "", CALL, framed("application/edn", RESULT)),
+        (FORMAT, "text/plain", CALL, framed("application/edn", RESULT)),
+        (FORMAT, "application/json", json, framed("application/json", result)),
+        (FORMAT, "application/json-rpc", json, framed("application/json", result)),
     ];
     for (format, media_type, call, expected) in rows {
         let input = framed(media_type, call).repeat(2);
@@ -141,7 +142,7 @@ async fn heads() {
     }
     // Refusals of large messages and of invalid heads have the same format.
     let large = framed("application/edn", &"x".repeat(2_000));
-    for (format, input) in [(Format::Json, large.as_str()), (Format::Edn, "x\r\n\r\n")] {
+    for (format, input) in [(Format::Json, large.as_str()), (FORMAT, "x\r\n\r\n")] {
         let output = output(settings(format, Framing::Headers), input).await;
         assert!(output.contains("Content-Type: application/edn\r\n\r\n{:jsonrpc"), "{output}");
     }
@@ -156,7 +157,7 @@ async fn cancelling() {
             let gate = Gate::new();
             let rpc = rpc(&gate);
             let (mut ours, theirs) = duplex(64 << 10);
-            let settings = settings(Format::Edn, Framing::Lines);
+            let settings = settings(FORMAT, Framing::Lines);
             let serving = tokio::spawn(async move { stream::serve(&rpc, theirs, settings).await });
             let call = format!(r#"{{:jsonrpc "2.0" :method "wait" :id {id}}}"#);
             let reply = format!(r#"{{:jsonrpc "2.0", {error}, :id {id}}}"#);
@@ -182,7 +183,7 @@ async fn limits() {
     let gate = Gate::new();
     let rpc = rpc(&gate);
     let (mut ours, theirs) = duplex(64 << 10);
-    let mut settings = settings(Format::Edn, Framing::Lines);
+    let mut settings = settings(FORMAT, Framing::Lines);
     (settings.in_flight, settings.queue_timeout) = (1, Duration::ZERO);
     let serving = tokio::spawn(async move { stream::serve(&rpc, theirs, settings).await });
     ours.write_all(b"{:jsonrpc \"2.0\" :method \"wait\" :id 1}\n").await.unwrap();
@@ -202,7 +203,7 @@ async fn limits() {
     drop(ours);
     let _ = in_time("the end of serving", serving).await.unwrap();
 
-    let settings = self::settings(Format::Edn, Framing::Lines);
+    let settings = self::settings(FORMAT, Framing::Lines);
     let output = output(settings, r#"{:jsonrpc "2.0" :method "large" :id :large}"#).await;
     assert!(output.starts_with("{:jsonrpc \"2.0\", :error {:code -32006,"), "{output}");
     assert!(output.contains("the call was run") && output.ends_with(":id :large}\n"), "{output}");
@@ -214,7 +215,7 @@ async fn history_is_json() {
     let history = History::new(history::HistoryConfig::default());
     let rpc = rpc(&Gate::new()).with_history(history.clone());
     let (mut ours, theirs) = duplex(64 << 10);
-    let settings = settings(Format::Edn, Framing::Lines);
+    let settings = settings(FORMAT, Framing::Lines);
     let serving = tokio::spawn(async move { stream::serve(&rpc, theirs, settings).await });
     ours.write_all(CALL.as_bytes()).await.unwrap();
     ours.shutdown().await.unwrap();
@@ -228,7 +229,7 @@ async fn history_is_json() {
 async fn a_unix_socket() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("edn");
-    let stream = settings(Format::Edn, Framing::Lines);
+    let stream = settings(FORMAT, Framing::Lines);
     let settings = unix::UnixConfig { stream, ..Default::default() };
     let server =
         unix::Server::bind(&path).settings(settings).serve(rpc(&Gate::new())).await.unwrap();

@@ -3,12 +3,16 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::value::StrDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, Visitor};
-use serde::forward_to_deserialize_any;
-use trunkline_edn::{Error, Map, Value, Vector, json};
+use ::serde::de::value::StrDeserializer;
+use ::serde::de::{
+    DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, Visitor,
+};
+use ::serde::forward_to_deserialize_any;
+use trunkline_core::params::ParamsError;
 
-use crate::params::{MAX_UNKNOWN, ParamsError, unknown_name};
+use crate::error::Error;
+use crate::json;
+use crate::value::{Map, Value, Vector};
 
 /// Deserializes the params of a call as a whole.
 #[derive(Clone, Copy)]
@@ -58,22 +62,12 @@ fn named<'de>(
     params: &'de Map,
     fields: &'static [&'static str],
 ) -> Result<Vec<(&'static str, &'de Value)>, ParamsError> {
-    let mut bound = Vec::with_capacity(params.len());
-    let mut unknown = Vec::new();
-    for (key, value) in params.iter() {
-        let name = name_of(key);
-        match fields.iter().find(|field| **field == name) {
-            Some(field) => bound.push((*field, value)),
-            None => unknown.push(unknown_name(&name)),
-        }
-        if unknown.len() == MAX_UNKNOWN {
-            break;
-        }
-    }
-    if unknown.is_empty() {
-        return Ok(bound);
-    }
-    Err(ParamsError::Unknown { params: unknown, declared: fields.to_vec() })
+    let field = |key| fields.iter().find(|field| **field == name_of(key)).copied();
+    let bound: Option<_> = params.iter().map(|(key, value)| Some((field(key)?, value))).collect();
+    bound.ok_or_else(|| {
+        let unknown = params.iter().filter(|(key, _)| field(key).is_none());
+        ParamsError::unknown(unknown.map(|(key, _)| name_of(key)), fields)
+    })
 }
 
 /// The name of a key in JSON.
