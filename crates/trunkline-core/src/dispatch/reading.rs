@@ -39,9 +39,11 @@ impl Dispatcher {
         extensions: Extensions,
     ) -> (Incoming, Option<Encoding>) {
         let Formats { request, reply } = formats;
+        if let (Format::Json, Format::Json) = (request, reply) {
+            return (self.read(body, extensions), None);
+        }
         let encoding = Encoding::of_json(reply);
         match request {
-            Format::Json if reply == Format::Json => (self.read(body, extensions), None),
             Format::Json => {
                 let encodings = vec![encoding.clone()];
                 (self.read_json(body, extensions, encodings), Some(encoding))

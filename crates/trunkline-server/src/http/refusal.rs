@@ -9,7 +9,7 @@ use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::format::Format;
 use trunkline_core::limits::OutOfMemory;
 
-use super::reply_body::ReplyBody;
+use super::reply_body::{ReplyBody, content_type};
 
 /// The reason for refusing a request. The reply has an HTTP status *and* a JSON-RPC error object, for both kinds
 /// of clients.
@@ -61,7 +61,7 @@ impl Refusal {
         let mut response = Response::new(ReplyBody::from(body));
         *response.status_mut() = self.status();
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
+        headers.insert(CONTENT_TYPE, content_type(format));
         if let Some((name, value)) = self.header() {
             headers.insert(name, value);
         }

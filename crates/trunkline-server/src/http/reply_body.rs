@@ -3,8 +3,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use http::HeaderValue;
 use http_body::{Body, Frame, SizeHint};
-
+use trunkline_core::format::Format;
 use trunkline_core::limits::{MemoryBudget, OutOfMemory, Reservation};
 
 /// The body of a reply, complete or streamed.
@@ -123,5 +124,16 @@ impl fmt::Debug for ReplyBody {
             Inner::Whole { .. } => "ReplyBody(whole)",
             Inner::Boxed { .. } => "ReplyBody(boxed)",
         })
+    }
+}
+
+/// The header `Content-Type` of messages in this format.
+#[inline]
+pub(super) fn content_type(format: Format) -> HeaderValue {
+    // Validated at compile time.
+    const JSON: HeaderValue = HeaderValue::from_static("application/json");
+    match format {
+        Format::Json => JSON,
+        Format::Other(codec) => HeaderValue::from_static(codec.content_type()),
     }
 }

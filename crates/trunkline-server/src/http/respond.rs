@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use trunkline_core::reply::Reply;
 
 use super::protected_resource::scope_parameter;
-use super::reply_body::ReplyBody;
+use super::reply_body::{ReplyBody, content_type};
 
 /// Converts a reply to an HTTP response. Adds `WWW-Authenticate` to 401 and 403, with the required scopes if the data
 /// of the error has `scopes`, and `Retry-After` to 429 if it has `retry_after_ms`.
@@ -20,9 +20,7 @@ pub fn respond(status: StatusCode, reply: Reply) -> Response<ReplyBody> {
         if let Some((name, value)) = header {
             response.headers_mut().insert(name, value);
         }
-        response
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
+        response.headers_mut().insert(CONTENT_TYPE, content_type(format));
         *response.body_mut() = ReplyBody::from(text);
     }
     response
