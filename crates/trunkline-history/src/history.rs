@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use crate::entry::Entry;
 use crate::filter::{Filter, Page};
-use crate::queue::Queue;
+use crate::queue::{Logged, Queue};
 use crate::redaction::Redaction;
 use crate::ring::Ring;
 
@@ -115,7 +115,7 @@ impl History {
     }
 
     /// Adds a queue that receives all further entries.
-    pub(crate) fn queue_to(&self, queue: Arc<Queue>) {
+    pub(crate) fn queue_to(&self, queue: Arc<Queue<Logged>>) {
         self.ring().queue_to(queue);
     }
 

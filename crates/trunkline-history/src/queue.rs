@@ -1,92 +1,162 @@
+//! The bounded queues of logs, and the threads that write them.
+
+use std::io;
 use std::mem;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use crate::entry::Entry;
 use crate::stats::Counters;
 
-/// A bounded queue of entries to be written.
+/// A bounded queue of items that a [`WriterThread`] writes.
 #[derive(Debug)]
-pub(crate) struct Queue {
-    state: Mutex<State>,
+pub(crate) struct Queue<T> {
+    state: Mutex<State<T>>,
     changed: Condvar,
-    max_bytes: usize,
+    max: usize,
+    collect: Duration,
+    /// The reason why the last items were not written.
+    problem: Mutex<Option<String>>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    entries: Vec<Arc<Entry>>,
-    bytes: usize,
-    /// The counters of entries lost because the queue was full. They are separate from those of the log, so
-    /// that calls do not wait for the writer.
-    lost: Option<Box<Counters>>,
+#[derive(Debug)]
+struct State<T> {
+    items: Vec<T>,
+    size: usize,
     is_closed: bool,
 }
 
-/// The state of the queue after entries were taken.
-#[derive(Debug)]
-pub(super) struct Taken {
-    /// The counters of entries lost after the taken ones, if any.
-    pub(super) lost: Option<Box<Counters>>,
-    /// Whether the queue is closed.
-    pub(super) is_last: bool,
-}
-
-/// The time to collect further entries, so that a busy server does not wake the writer for each entry.
-const COLLECT: Duration = Duration::from_millis(20);
-
-impl Queue {
-    pub(super) fn new(max_bytes: usize) -> Self {
-        Self { state: Mutex::default(), changed: Condvar::new(), max_bytes }
+impl<T> Queue<T> {
+    /// A queue of items with this total size. The thread collects items for some time, so that a busy server does not
+    /// wake it for each of them.
+    pub(crate) fn new(max: usize, collect: Duration) -> Self {
+        let state = State { items: Vec::new(), size: 0, is_closed: false };
+        let (state, changed, problem) = (Mutex::new(state), Condvar::new(), Mutex::default());
+        Self { state, changed, max, collect, problem }
     }
 
-    /// Adds an entry, or counts it as lost. Returns false if the queue is closed.
-    pub(crate) fn push(&self, entry: &Arc<Entry>) -> bool {
+    /// Adds an item of this size: `add` gets the waiting items, and whether the item fits. Returns false if the queue is
+    /// closed.
+    pub(crate) fn push(&self, size: usize, add: impl FnOnce(&mut Vec<T>, bool)) -> bool {
         let mut state = lock(&self.state);
         if state.is_closed {
             return false;
         }
-        let bytes = state.bytes + entry.weight();
-        // After a lost entry, nothing is added until the writer has been notified of it.
-        if state.lost.is_some() || (bytes > self.max_bytes && !state.entries.is_empty()) {
-            state.lost.get_or_insert_with(|| Box::new(Counters::new())).count_lost(entry);
-            return true;
-        }
-        let was_low = !self.is_high(&state);
-        let was_empty = state.entries.is_empty();
-        state.bytes = bytes;
-        state.entries.push(Arc::clone(entry));
-        if was_empty || (was_low && self.is_high(&state)) {
+        let (was_empty, was_high) = (state.items.is_empty(), self.is_high(&state));
+        state.size = state.size.saturating_add(size);
+        let fits = state.size <= self.max;
+        add(&mut state.items, fits);
+        if was_empty || self.is_high(&state) != was_high {
             drop(state);
             self.changed.notify_one();
         }
         true
     }
 
-    /// Moves all queued entries to `entries`, which must be empty. Blocks until there are entries or the
-    /// queue is closed.
-    pub(super) fn take(&self, entries: &mut Vec<Arc<Entry>>) -> Taken {
-        let is_idle = |state: &mut State| state.entries.is_empty() && !state.is_closed;
-        let state = lock(&self.state);
-        let state = self.changed.wait_while(state, is_idle);
+    /// All waiting items. Blocks until there is one. `None` if the queue is closed and empty.
+    pub(crate) fn take(&self) -> Option<Vec<T>> {
+        let is_idle = |state: &mut State<T>| state.items.is_empty() && !state.is_closed;
+        let state = self.changed.wait_while(lock(&self.state), is_idle);
         let state = state.unwrap_or_else(PoisonError::into_inner);
-        let may_collect = |state: &mut State| !self.is_high(state) && !state.is_closed;
-        let state = self.changed.wait_timeout_while(state, COLLECT, may_collect);
+        let may_collect = |state: &mut State<T>| !self.is_high(state) && !state.is_closed;
+        let state = self.changed.wait_timeout_while(state, self.collect, may_collect);
         let (mut state, _) = state.unwrap_or_else(PoisonError::into_inner);
-        mem::swap(&mut state.entries, entries);
-        state.bytes = 0;
-        Taken { lost: mem::take(&mut state.lost), is_last: state.is_closed }
+        state.size = 0;
+        Some(mem::take(&mut state.items)).filter(|items| !items.is_empty())
     }
 
-    /// Closes the queue for further entries.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         lock(&self.state).is_closed = true;
         self.changed.notify_one();
     }
 
     /// Whether the queue is more than half full.
-    fn is_high(&self, state: &State) -> bool {
-        state.bytes > self.max_bytes / 2
+    fn is_high(&self, state: &State<T>) -> bool {
+        state.size > self.max / 2
+    }
+
+    /// The reason why the last items could not be written. `None` once writing succeeds again.
+    pub(crate) fn problem(&self) -> Option<String> {
+        lock(&self.problem).clone()
+    }
+
+    /// Sets the reason, and returns whether writing has begun to fail, or to succeed again.
+    pub(crate) fn set_problem(&self, problem: Option<String>) -> bool {
+        let fails = problem.is_some();
+        mem::replace(&mut *lock(&self.problem), problem).is_some() != fails
+    }
+}
+
+/// An item of the log of a history.
+#[derive(Debug)]
+pub(crate) enum Logged {
+    Entry(Arc<Entry>),
+    /// The counters of entries that were lost because the queue was full. They are separate from those of the log, so
+    /// that calls do not wait for the writer.
+    Lost(Box<Counters>),
+}
+
+impl Queue<Logged> {
+    /// Adds an entry, or counts it as lost. Returns false if the queue is closed.
+    pub(crate) fn push_entry(&self, entry: &Arc<Entry>) -> bool {
+        self.push(entry.weight(), |items, fits| match items.last_mut() {
+            // After a lost entry, nothing is added until the writer has been notified of it.
+            Some(Logged::Lost(lost)) => lost.count_lost(entry),
+            Some(Logged::Entry(_)) if !fits => {
+                let mut lost = Box::new(Counters::new());
+                lost.count_lost(entry);
+                items.push(Logged::Lost(lost));
+            }
+            _ => items.push(Logged::Entry(Arc::clone(entry))),
+        })
+    }
+}
+
+/// A thread that writes the items of a queue. When this is dropped, it writes the waiting items and ends.
+pub(crate) struct WriterThread<T> {
+    queue: Arc<Queue<T>>,
+    /// Disconnected when the thread has ended.
+    ended: Mutex<Receiver<()>>,
+}
+
+impl<T: Send + 'static> WriterThread<T> {
+    /// Starts a thread that calls `write` with all waiting items.
+    pub(crate) fn start(
+        name: &str,
+        queue: Arc<Queue<T>>,
+        mut write: impl FnMut(Vec<T>) + Send + 'static,
+    ) -> io::Result<Self> {
+        let (ends, ended) = channel();
+        let waiting = Arc::clone(&queue);
+        let run = move || {
+            while let Some(items) = waiting.take() {
+                write(items);
+            }
+            drop(ends);
+        };
+        thread::Builder::new().name(name.to_owned()).spawn(run)?;
+        Ok(Self { queue, ended: Mutex::new(ended) })
+    }
+}
+
+impl<T> WriterThread<T> {
+    pub(crate) fn queue(&self) -> &Arc<Queue<T>> {
+        &self.queue
+    }
+
+    /// Writes the waiting items and ends the thread. Blocks for at most `timeout`, and returns whether all items were
+    /// processed in that time.
+    pub(crate) fn close(&self, timeout: Duration) -> bool {
+        self.queue.close();
+        lock(&self.ended).recv_timeout(timeout) == Err(RecvTimeoutError::Disconnected)
+    }
+}
+
+impl<T> Drop for WriterThread<T> {
+    fn drop(&mut self) {
+        self.queue.close();
     }
 }
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::entry::Entry;
 use super::filter::{Filter, Page};
-use crate::queue::Queue;
+use crate::queue::{Logged, Queue};
 
 /// The most recent entries, oldest first, limited in number and bytes.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct Ring {
     newest: u64,
     refusals: Refusals,
     /// The queues of logs, which also receive each entry.
-    queues: Vec<Arc<Queue>>,
+    queues: Vec<Arc<Queue<Logged>>>,
 }
 
 /// The refusals among the entries. They are limited to a share of the ring, since unauthorized clients can
@@ -49,7 +49,7 @@ impl Ring {
     }
 
     /// Adds a queue that receives all further entries until it is closed.
-    pub(super) fn queue_to(&mut self, queue: Arc<Queue>) {
+    pub(super) fn queue_to(&mut self, queue: Arc<Queue<Logged>>) {
         self.queues.push(queue);
     }
 
@@ -63,7 +63,7 @@ impl Ring {
             self.refusals.numbers.push_back(entry.sequence);
             self.refusals.bytes += entry.weight();
         }
-        self.queues.retain(|queue| queue.push(&entry));
+        self.queues.retain(|queue| queue.push_entry(&entry));
         self.entries.push_back(entry);
         while self.has_too_many_refusals() {
             let oldest = self.refusals.numbers.front().copied().unwrap_or_default();

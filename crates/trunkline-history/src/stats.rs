@@ -47,6 +47,8 @@ pub struct MethodStats {
     /// The maximum duration.
     #[serde(rename = "max_ms", serialize_with = "millis")]
     pub max: Duration,
+    #[serde(skip)]
+    total: Duration,
 }
 
 /// The maximum number of distinct names, which clients may choose.
@@ -55,9 +57,8 @@ const MAX_NAMES: usize = 256;
 /// Counts entries.
 #[derive(Debug)]
 pub(super) struct Counters {
+    /// Without mean durations.
     stats: Stats,
-    /// The total duration of the calls to each method.
-    durations: BTreeMap<String, Duration>,
 }
 
 impl Counters {
@@ -73,7 +74,7 @@ impl Counters {
             by_code: BTreeMap::new(),
             by_method: BTreeMap::new(),
         };
-        Self { stats, durations: BTreeMap::new() }
+        Self { stats }
     }
 
     pub(super) fn count(&mut self, entry: &Entry) {
@@ -115,9 +116,7 @@ impl Counters {
             counted.calls += added.calls;
             counted.errors += added.errors;
             counted.max = counted.max.max(added.max);
-        }
-        for (method, duration) in &others.durations {
-            *bounded(&mut self.durations, method) += *duration;
+            counted.total += added.total;
         }
     }
 
@@ -127,10 +126,9 @@ impl Counters {
 
     pub(super) fn stats(&self) -> Stats {
         let mut stats = self.stats.clone();
-        for (method, counted) in &mut stats.by_method {
-            let total = self.durations.get(method).copied().unwrap_or_default();
+        for counted in stats.by_method.values_mut() {
             let calls = u32::try_from(counted.calls.max(1)).unwrap_or(u32::MAX);
-            counted.mean = total / calls;
+            counted.mean = counted.total / calls;
         }
         stats
     }
@@ -148,12 +146,11 @@ impl Counters {
         if let Some(code) = entry.code {
             *bounded(&mut stats.by_code, &code.to_string()) += 1;
         }
-        let method = name(entry);
-        let counted = bounded(&mut stats.by_method, method);
+        let counted = bounded(&mut stats.by_method, name(entry));
         counted.calls += 1;
         counted.errors += u64::from(entry.status == Status::Error);
         counted.max = counted.max.max(entry.duration);
-        *bounded(&mut self.durations, method) += entry.duration;
+        counted.total += entry.duration;
     }
 }
 

@@ -13,18 +13,16 @@ mod writer;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::queue::lock;
+use crate::queue::{Queue, WriterThread};
 pub use entry::{AuditEntry, AuditedCall, Ending, Event};
 pub use error::AuditError;
-use writer::{LogFile, Pending, Queue, Writer};
+use writer::{LogFile, Pending};
 
 /// The limits of an [`AuditLog`].
 #[derive(Debug, Clone)]
@@ -48,9 +46,7 @@ pub struct AuditLog(Arc<Shared>);
 struct Shared {
     path: PathBuf,
     config: AuditConfig,
-    queue: Arc<Queue>,
-    /// Disconnected when the thread has ended.
-    ended: Mutex<Receiver<()>>,
+    thread: WriterThread<Pending>,
 }
 
 /// The error for an audit log that cannot be opened.
@@ -83,20 +79,17 @@ impl AuditLog {
     /// When the file cannot be opened, or is not a regular file, or the thread cannot be started.
     pub fn open(path: impl Into<PathBuf>, config: AuditConfig) -> Result<Self, OpenError> {
         let path = path.into();
-        let file = LogFile::open(&path);
-        let file = file.map_err(|source| OpenError::File { path: path.clone(), source })?;
+        let opened = LogFile::open(&path);
+        let mut file = opened.map_err(|source| OpenError::File { path: path.clone(), source })?;
         if !file.is_regular() {
             return Err(OpenError::NotRegular { path });
         }
-        let queue = Arc::new(Queue::new(config.queue));
-        let writer = Writer::new(Arc::clone(&queue), file);
-        let (ends, ended) = channel();
-        let write = move || {
-            writer.run();
-            drop(ends);
-        };
-        thread::Builder::new().name("audit".to_owned()).spawn(write).map_err(OpenError::Thread)?;
-        Ok(Self(Arc::new(Shared { path, config, queue, ended: Mutex::new(ended) })))
+        // One sync serves the entries that arrive during the one before.
+        let queue = Arc::new(Queue::new(config.queue, Duration::ZERO));
+        let problems = Arc::clone(&queue);
+        let write = move |group| writer::write(&mut file, group, &problems);
+        let thread = WriterThread::start("audit", queue, write).map_err(OpenError::Thread)?;
+        Ok(Self(Arc::new(Shared { path, config, thread })))
     }
 
     /// The path of the file.
@@ -114,7 +107,7 @@ impl AuditLog {
     /// The entry is written even if this future is dropped.
     pub async fn append(&self, entry: &AuditEntry<'_>) -> Result<(), AuditError> {
         let (reply, durable) = oneshot::channel();
-        self.0.queue.push(Pending { line: entry.to_line(), reply: Some(reply) })?;
+        self.push(Pending { line: entry.to_line(), reply: Some(reply) })?;
         match timeout(self.0.config.timeout, durable).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) => Err(AuditError::Closed),
@@ -127,28 +120,31 @@ impl AuditLog {
     /// # Errors
     /// When too many entries wait, or the log is closed.
     pub fn append_later(&self, entry: &AuditEntry<'_>) -> Result<(), AuditError> {
-        self.0.queue.push(Pending { line: entry.to_line(), reply: None })
+        self.push(Pending { line: entry.to_line(), reply: None })
+    }
+
+    fn push(&self, pending: Pending) -> Result<(), AuditError> {
+        let mut pushed = Err(AuditError::Full);
+        let is_open = self.0.thread.queue().push(1, |waiting, fits| {
+            if fits {
+                waiting.push(pending);
+                pushed = Ok(());
+            }
+        });
+        if is_open { pushed } else { Err(AuditError::Closed) }
     }
 
     /// The reason why the last entries could not be written. `None` once writing succeeds again.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        self.0.queue.problem()
+        self.0.thread.queue().problem()
     }
 
     /// Writes the waiting entries and closes the log. Blocks for at most `timeout`, and returns whether all entries were
     /// processed in that time.
     #[must_use = "entries that are not written in time are lost"]
     pub fn close(&self, timeout: Duration) -> bool {
-        self.0.queue.close();
-        let ended = lock(&self.0.ended).recv_timeout(timeout);
-        ended == Err(RecvTimeoutError::Disconnected)
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.queue.close();
+        self.0.thread.close(timeout)
     }
 }
 

@@ -1,14 +1,12 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::mem;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use tokio::sync::oneshot;
 
 use super::error::AuditError;
 use crate::private_file;
-use crate::queue::lock;
+use crate::queue::Queue;
 
 /// A line that waits to be written.
 pub(super) struct Pending {
@@ -17,116 +15,22 @@ pub(super) struct Pending {
     pub(super) reply: Option<oneshot::Sender<Result<(), AuditError>>>,
 }
 
-/// A bounded queue of lines.
-pub(super) struct Queue {
-    state: Mutex<State>,
-    changed: Condvar,
-    max: usize,
-}
-
-#[derive(Default)]
-struct State {
-    waiting: Vec<Pending>,
-    is_closed: bool,
-    /// The reason why the last entries were not written.
-    problem: Option<String>,
-}
-
-impl Queue {
-    pub(super) fn new(max: usize) -> Self {
-        Self { state: Mutex::default(), changed: Condvar::new(), max }
+/// Writes a group of lines, makes them durable, and reports the outcomes.
+pub(super) fn write(file: &mut LogFile, group: Vec<Pending>, queue: &Queue<Pending>) {
+    let outcomes = file.write_group(&group);
+    let problem = outcomes.iter().find_map(|outcome| outcome.as_ref().err());
+    let reason = problem.map(|error| format!("the audit log cannot be written: {error}"));
+    // Logged once, until writing succeeds again.
+    match (queue.set_problem(reason), problem) {
+        (true, Some(error)) => tracing::error!(%error, "failed to write the audit log"),
+        (true, None) => tracing::info!("the audit log is written again"),
+        (false, _) => {}
     }
-
-    pub(super) fn push(&self, pending: Pending) -> Result<(), AuditError> {
-        let mut state = lock(&self.state);
-        if state.is_closed {
-            return Err(AuditError::Closed);
+    for (pending, outcome) in group.into_iter().zip(outcomes) {
+        if let Some(reply) = pending.reply {
+            // The call may have ended meanwhile.
+            drop(reply.send(outcome));
         }
-        if state.waiting.len() >= self.max {
-            return Err(AuditError::Full);
-        }
-        state.waiting.push(pending);
-        drop(state);
-        self.changed.notify_one();
-        Ok(())
-    }
-
-    pub(super) fn problem(&self) -> Option<String> {
-        lock(&self.state).problem.clone()
-    }
-
-    pub(super) fn close(&self) {
-        lock(&self.state).is_closed = true;
-        self.changed.notify_one();
-    }
-
-    /// All waiting lines, which are written together. Blocks until there is one. Empty if the queue is closed.
-    fn take(&self) -> Vec<Pending> {
-        let is_idle = |state: &mut State| state.waiting.is_empty() && !state.is_closed;
-        let state = self.changed.wait_while(lock(&self.state), is_idle);
-        mem::take(&mut state.unwrap_or_else(PoisonError::into_inner).waiting)
-    }
-
-    /// Logs a problem once, until writing succeeds again.
-    fn note(&self, problem: Option<&AuditError>) {
-        let before = mem::replace(
-            &mut lock(&self.state).problem,
-            problem.map(|error| format!("the audit log cannot be written: {error}")),
-        );
-        match (before, problem) {
-            (None, Some(error)) => tracing::error!(%error, "failed to write the audit log"),
-            (Some(_), None) => tracing::info!("the audit log is written again"),
-            _ => {}
-        }
-    }
-}
-
-/// The writer of lines, on a dedicated thread.
-pub(super) struct Writer {
-    queue: Arc<Queue>,
-    file: LogFile,
-}
-
-impl Writer {
-    pub(super) fn new(queue: Arc<Queue>, file: LogFile) -> Self {
-        Self { queue, file }
-    }
-
-    /// Writes lines until the queue is closed and empty.
-    pub(super) fn run(mut self) {
-        loop {
-            let group = self.queue.take();
-            if group.is_empty() {
-                return;
-            }
-            let outcome = self.write(&group);
-            let problem = outcome.iter().find_map(|outcome| outcome.as_ref().err());
-            self.queue.note(problem);
-            for (pending, outcome) in group.into_iter().zip(outcome) {
-                if let Some(reply) = pending.reply {
-                    // The call may have ended meanwhile.
-                    drop(reply.send(outcome));
-                }
-            }
-        }
-    }
-
-    /// Writes a group of lines and makes them durable. The outcomes are in the order of the lines.
-    fn write(&mut self, group: &[Pending]) -> Vec<Result<(), AuditError>> {
-        let failed = |error: &io::Error| AuditError::Write(error.to_string());
-        if let Err(error) = self.file.reopen_if_gone() {
-            return group.iter().map(|_| Err(failed(&error))).collect();
-        }
-        // Another process may have written an incomplete line.
-        self.file.may_be_torn = true;
-        let written = group.iter().map(|pending| self.file.write(&pending.line));
-        let mut outcomes: Vec<_> =
-            written.map(|written| written.map_err(|error| failed(&error))).collect();
-        if let Err(error) = self.file.file.sync_data() {
-            let written = outcomes.iter_mut().filter(|outcome| outcome.is_ok());
-            written.for_each(|outcome| *outcome = Err(AuditError::Fsync(error.to_string())));
-        }
-        outcomes
     }
 }
 
@@ -154,6 +58,24 @@ impl LogFile {
             *self = Self::open(&self.path)?;
         }
         Ok(())
+    }
+
+    /// Writes a group of lines and makes them durable. The outcomes are in the order of the lines.
+    fn write_group(&mut self, group: &[Pending]) -> Vec<Result<(), AuditError>> {
+        let failed = |error: &io::Error| AuditError::Write(error.to_string());
+        if let Err(error) = self.reopen_if_gone() {
+            return group.iter().map(|_| Err(failed(&error))).collect();
+        }
+        // Another process may have written an incomplete line.
+        self.may_be_torn = true;
+        let written = group.iter().map(|pending| self.write(&pending.line));
+        let mut outcomes: Vec<_> =
+            written.map(|written| written.map_err(|error| failed(&error))).collect();
+        if let Err(error) = self.file.sync_data() {
+            let written = outcomes.iter_mut().filter(|outcome| outcome.is_ok());
+            written.for_each(|outcome| *outcome = Err(AuditError::Fsync(error.to_string())));
+        }
+        outcomes
     }
 
     /// Writes a complete line, after a line break if the last line is incomplete.

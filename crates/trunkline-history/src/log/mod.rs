@@ -15,17 +15,14 @@ mod writer;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::Duration;
 
 use crate::history::History;
-use crate::queue::Queue;
+use crate::queue::{Logged, Queue, WriterThread, lock};
 use files::Files;
 pub use files::{LogConfig, LogFile};
 
-use crate::queue::lock;
 pub use crate::stats::{MethodStats, Stats};
 use writer::{State, Writer};
 
@@ -36,10 +33,11 @@ pub struct Log(Arc<Shared>);
 struct Shared {
     folder: PathBuf,
     state: Arc<Mutex<State>>,
-    queue: Arc<Queue>,
-    /// Disconnected when the thread has ended.
-    ended: Mutex<Receiver<()>>,
+    thread: WriterThread<Logged>,
 }
+
+/// The time to collect further entries.
+const COLLECT: Duration = Duration::from_millis(20);
 
 /// The error for a log that cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -70,20 +68,15 @@ impl Log {
         config: LogConfig,
     ) -> Result<Self, LogError> {
         let folder = folder.into();
-        let queue = Arc::new(Queue::new(config.queue_bytes));
+        let queue = Arc::new(Queue::new(config.queue_bytes, COLLECT));
         let files = Files::open(&folder, config);
         let files = files.map_err(|source| LogError::Folder { folder: folder.clone(), source })?;
-        let writer = Writer::new(Arc::clone(&queue), files);
+        let mut writer = Writer::new(Arc::clone(&queue), files);
         let state = writer.state();
-        let (ends, ended) = channel();
-        let write = move || {
-            writer.run();
-            drop(ends);
-        };
-        thread::Builder::new().name("log".to_owned()).spawn(write).map_err(LogError::Thread)?;
-        history.queue_to(Arc::clone(&queue));
-        let ended = Mutex::new(ended);
-        Ok(Self(Arc::new(Shared { folder, state, queue, ended })))
+        let write = move |items| writer.write_all(items);
+        let thread = WriterThread::start("log", queue, write).map_err(LogError::Thread)?;
+        history.queue_to(Arc::clone(thread.queue()));
+        Ok(Self(Arc::new(Shared { folder, state, thread })))
     }
 
     /// The folder of the files.
@@ -109,27 +102,19 @@ impl Log {
     /// The reason why the last entries could not be written. `None` once writing succeeds again.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        lock(&self.0.state).problem.clone()
+        self.0.thread.queue().problem()
     }
 
     /// Writes all entries recorded so far and closes the log. Blocks for at most `timeout`, and returns whether
     /// all entries were written in that time.
     #[must_use = "entries that are not written in time are lost"]
     pub fn close(&self, timeout: Duration) -> bool {
-        self.0.queue.close();
-        let ended = lock(&self.0.ended).recv_timeout(timeout);
-        ended == Err(std::sync::mpsc::RecvTimeoutError::Disconnected)
+        self.0.thread.close(timeout)
     }
 
     /// The name of the current file.
     pub fn current(&self) -> String {
         lock(&self.0.state).current.clone()
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.queue.close();
     }
 }
 

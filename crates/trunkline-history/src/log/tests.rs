@@ -99,25 +99,27 @@ fn separates_sessions_started_at_the_same_time() {
 fn check_queue(max_bytes: usize, entries: u64, waiting: usize, lost: u64) {
     let history = History::new(crate::HistoryConfig::default());
     let mut counters = Counters::new();
-    let queue = Arc::new(Queue::new(max_bytes));
+    let queue = Arc::new(Queue::new(max_bytes, Duration::ZERO));
     history.queue_to(Arc::clone(&queue));
     let refuse = || {
         let error = trunkline_core::error::ErrorObject::new(7, "no");
         history
             .record_refusal(&trunkline_core::extensions::Extensions::from_endpoint("test"), &error);
     };
-    let mut taken = Vec::new();
     for _ in 0..2 {
         (0..entries).for_each(|_| refuse());
-        taken.clear();
-        let missing = queue.take(&mut taken).lost;
-        assert_eq!(missing.as_deref().map_or(0, Counters::lost), lost, "{max_bytes}");
-        missing.iter().for_each(|missing| counters.add(missing));
+        let mut taken = queue.take().unwrap();
+        if lost > 0 {
+            let Some(Logged::Lost(missing)) = taken.pop() else { panic!("{max_bytes}: {taken:?}") };
+            assert_eq!(missing.lost(), lost, "{max_bytes}");
+            counters.add(&missing);
+        }
         assert_eq!(taken.len(), waiting, "{max_bytes}");
+        assert!(taken.iter().all(|item| matches!(item, Logged::Entry(_))), "{taken:?}");
     }
     queue.close();
     refuse();
-    assert!(queue.take(&mut Vec::new()).is_last);
+    assert!(queue.take().is_none());
     let stats = counters.stats();
     assert_eq!(
         (stats.calls, stats.lost),

@@ -3,8 +3,7 @@ use std::sync::{Arc, Mutex};
 
 use super::files::Files;
 use crate::entry::Entry;
-use crate::queue::Queue;
-use crate::queue::lock;
+use crate::queue::{Logged, Queue, lock};
 use crate::stats::Counters;
 
 /// The state of the log, shared with its handles.
@@ -12,13 +11,11 @@ pub(super) struct State {
     pub(super) counters: Counters,
     /// The name of the current file.
     pub(super) current: String,
-    /// The reason why the last lines were not written.
-    pub(super) problem: Option<String>,
 }
 
-/// The writer of entries, on a dedicated thread.
+/// The writer of entries.
 pub(super) struct Writer {
-    queue: Arc<Queue>,
+    queue: Arc<Queue<Logged>>,
     files: Files,
     state: Arc<Mutex<State>>,
     /// The pending lines, and their number of entries.
@@ -30,8 +27,8 @@ pub(super) struct Writer {
 const CHUNK: usize = 256 << 10;
 
 impl Writer {
-    pub(super) fn new(queue: Arc<Queue>, files: Files) -> Self {
-        let state = State { counters: Counters::new(), current: files.current(), problem: None };
+    pub(super) fn new(queue: Arc<Queue<Logged>>, files: Files) -> Self {
+        let state = State { counters: Counters::new(), current: files.current() };
         let state = Arc::new(Mutex::new(state));
         Self { queue, files, state, lines: Vec::new(), entries: 0 }
     }
@@ -41,30 +38,29 @@ impl Writer {
         Arc::clone(&self.state)
     }
 
-    /// Writes entries until the queue is closed and empty.
-    pub(super) fn run(mut self) {
-        let mut entries = Vec::new();
-        loop {
-            let taken = self.queue.take(&mut entries);
-            self.count(&entries, taken.lost.as_deref());
-            for entry in entries.drain(..) {
-                self.entry(&entry);
-            }
-            if let Some(lost) = taken.lost {
-                let line = format!("{{\"lost\":{}}}", lost.lost());
-                self.line(|lines| lines.extend(line.bytes()));
-            }
-            self.write();
-            if taken.is_last {
-                return;
+    /// Writes all items.
+    pub(super) fn write_all(&mut self, items: Vec<Logged>) {
+        self.count(&items);
+        for item in items {
+            match item {
+                Logged::Entry(entry) => self.entry(&entry),
+                Logged::Lost(lost) => {
+                    let line = format!("{{\"lost\":{}}}", lost.lost());
+                    self.line(|lines| lines.extend(line.bytes()));
+                }
             }
         }
+        self.write();
     }
 
-    fn count(&self, entries: &[Arc<Entry>], lost: Option<&Counters>) {
+    fn count(&self, items: &[Logged]) {
         let counters = &mut lock(&self.state).counters;
-        entries.iter().for_each(|entry| counters.count(entry));
-        lost.into_iter().for_each(|lost| counters.add(lost));
+        for item in items {
+            match item {
+                Logged::Entry(entry) => counters.count(entry),
+                Logged::Lost(lost) => counters.add(lost),
+            }
+        }
     }
 
     fn entry(&mut self, entry: &Entry) {
@@ -96,14 +92,12 @@ impl Writer {
 
     fn write(&mut self) {
         let written = self.files.write(&self.lines);
-        let mut state = lock(&self.state);
-        state.current = self.files.current();
+        lock(&self.state).current = self.files.current();
         match written {
             Ok(()) if self.lines.is_empty() => {}
-            Ok(()) => state.problem = None,
+            Ok(()) => drop(self.queue.set_problem(None)),
             Err(error) => {
-                state.counters.count_unwritten(self.entries);
-                drop(state);
+                lock(&self.state).counters.count_unwritten(self.entries);
                 self.report(&error);
             }
         }
@@ -113,7 +107,7 @@ impl Writer {
 
     /// Logs an error once, until writing succeeds again.
     fn report(&self, error: &io::Error) {
-        if lock(&self.state).problem.replace(error.to_string()).is_none() {
+        if self.queue.set_problem(Some(error.to_string())) {
             tracing::warn!(%error, "failed to write entries to the log");
         }
     }
