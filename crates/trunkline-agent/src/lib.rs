@@ -33,6 +33,7 @@ pub mod conversation;
 pub mod model;
 mod operations;
 mod routes;
+pub mod spans;
 
 pub use agent::{
     Agent, AgentConfig, Caller, CapabilityDescription, ChatReply, ChatRequest, Error, Event,

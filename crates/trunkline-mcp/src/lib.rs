@@ -89,6 +89,7 @@ mod running;
 mod server;
 mod session;
 mod session_refusal;
+pub mod spans;
 mod sse;
 mod stdio;
 mod subscription;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use trunkline::protocol::spans::{self, Work};
+use trunkline::protocol::spans::Work;
 
 use crate::backend::{Backend, Engine, Usage};
 use crate::model::caller::Caller;
@@ -21,6 +21,7 @@ use crate::model::rowset::Rowset;
 use crate::model::schema::Dialect;
 use crate::model::search::{SchemaMatches, SearchSchema};
 use crate::model::unmatched_rule::UnmatchedRule;
+use crate::spans;
 
 /// A database of any engine. Clones share its connections, which end with the last clone.
 ///

@@ -40,6 +40,7 @@ mod random;
 mod routes;
 #[cfg(feature = "sample")]
 pub mod sample;
+pub mod spans;
 pub mod sqlite;
 
 pub use backend::{Backend, Call, Engine};

@@ -97,11 +97,11 @@ pub mod protocol {
     pub use trunkline_core::outcome::Native;
     pub use trunkline_core::params::ParamsError;
     pub use trunkline_core::reply::Reply;
-    pub use trunkline_core::spans;
     pub use trunkline_core::trace_context::{
         Sampler, TraceContext, TraceContextError, TraceId, TraceState,
     };
     pub use trunkline_core::unread_id::{IdScanner, UnreadId};
+    pub use trunkline_core::{call_span, spans};
 
     pub use crate::layers::read_params::read_params;
     pub use crate::rpc::FORMATS;

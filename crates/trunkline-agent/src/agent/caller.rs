@@ -1,12 +1,14 @@
 use trunkline::access::Principal;
 use trunkline::http::Peer;
 use trunkline::protocol::TraceContext;
+use trunkline::protocol::spans::are_enabled;
 use trunkline::tool::Confirmed;
 #[cfg(unix)]
 use trunkline::unix;
 use trunkline::{Call, ErrorObject, Extensions, FromCall};
 
 use super::event::EventSender;
+use crate::spans;
 
 /// The caller on whose behalf an agent makes its calls.
 ///
@@ -44,6 +46,9 @@ impl Caller {
             nested.insert(*peer);
         }
         nested.insert(trace);
+        if are_enabled() {
+            nested.insert(spans::CALL);
+        }
         Self { principal, extensions: nested, events }
     }
 

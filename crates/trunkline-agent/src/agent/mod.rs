@@ -23,7 +23,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tracing::Instrument;
 use trunkline::Rpc;
-use trunkline::protocol::{excerpt, spans};
+use trunkline::protocol::excerpt;
 use trunkline_storage::StoreError;
 use uuid::Uuid;
 
@@ -31,6 +31,7 @@ use crate::conversation::{
     ConversationError, Conversations, PendingCall, SavedTurn, Summary, Transcript,
 };
 use crate::model::{self, Model};
+use crate::spans;
 
 pub use caller::Caller;
 pub use capability::{CapabilityDescription, RefreshReport};
@@ -160,7 +161,7 @@ impl Agent {
         let span = spans::agent("trunkline", &conversation, model.name());
         let outcome = Box::pin(turn.run(message, confirmed)).instrument(span.span()).await;
         if span.is_enabled() {
-            span.record_tokens(turn.usage.prompt_tokens, turn.usage.completion_tokens);
+            spans::record_tokens(&span, turn.usage.prompt_tokens, turn.usage.completion_tokens);
         }
         if let Err(error) = &outcome {
             span.fail(match error {

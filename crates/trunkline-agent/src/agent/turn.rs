@@ -16,6 +16,7 @@ use super::execution::{Budget, Executor};
 use super::reply::{ChatReply, Metadata, Pending, Step, Stop, Usage};
 use crate::conversation::PendingCall;
 use crate::model::{self, Completion, Message, Model, ModelError, ToolCall};
+use crate::spans;
 
 /// A running turn.
 pub(super) struct Turn<'a> {
@@ -250,7 +251,7 @@ impl<'a> Turn<'a> {
         let reported = completion.usage.filter(|usage| usage.total_tokens > 0);
         self.usage.estimated |= reported.is_none();
         if let Some(usage) = reported {
-            span.record_tokens(usage.prompt_tokens, usage.completion_tokens);
+            spans::record_tokens(&span, usage.prompt_tokens, usage.completion_tokens);
         }
         let usage = reported.unwrap_or_else(|| self.estimate(&completion));
         self.usage.add(usage, self.sent_tokens);

@@ -29,7 +29,9 @@ use trunkline::client::Http;
 use trunkline::client::http::{
     self as client_http, Bearer, Reply as HttpReply, Url, UrlError, redact_url,
 };
-use trunkline::protocol::spans::{self, Work};
+use trunkline::protocol::spans::Work;
+
+use crate::spans;
 
 pub use accumulator::Completion;
 pub use chunk::Usage;

@@ -5,6 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use trunkline::protocol::spans::{attribute as a, name};
+use trunkline_agent::spans::{attribute as agent, name::MODEL as MODEL_SPAN};
+use trunkline_mcp::spans::{self, attribute as mcp};
+use trunkline_sql::spans::{self as sql_spans, attribute as sql};
 
 use super::otlp::{Attribute, Histogram, Value, nanoseconds};
 use super::protobuf::Message;
@@ -34,11 +37,11 @@ pub(super) const MCP: Metric = Metric {
     description: "Duration of requests of MCP.",
     buckets: &[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0],
     attributes: &[
-        a::MCP_METHOD,
-        a::GEN_AI_TOOL,
-        a::GEN_AI_OPERATION,
-        a::MCP_VERSION,
-        a::TRANSPORT,
+        mcp::METHOD,
+        mcp::GEN_AI_TOOL,
+        mcp::GEN_AI_OPERATION,
+        mcp::VERSION,
+        mcp::TRANSPORT,
         a::RPC_STATUS,
         a::ERROR_TYPE,
     ],
@@ -50,7 +53,7 @@ pub(super) const DATABASE: Metric = Metric {
     unit: "s",
     description: "Duration of operations of databases.",
     buckets: &[0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0],
-    attributes: &[a::DB_SYSTEM, a::DB_OPERATION, a::ERROR_TYPE],
+    attributes: &[sql::SYSTEM, sql::OPERATION, a::ERROR_TYPE],
 };
 
 /// The durations of requests to language models.
@@ -62,11 +65,11 @@ pub(super) const MODEL: Metric = Metric {
         0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
     ],
     attributes: &[
-        a::GEN_AI_OPERATION,
-        a::GEN_AI_PROVIDER,
-        a::GEN_AI_MODEL,
-        a::SERVER_ADDRESS,
-        a::SERVER_PORT,
+        mcp::GEN_AI_OPERATION,
+        agent::PROVIDER,
+        agent::MODEL,
+        agent::SERVER_ADDRESS,
+        agent::SERVER_PORT,
         a::ERROR_TYPE,
     ],
 };
@@ -93,11 +96,11 @@ pub(super) const TOKENS: Metric = Metric {
         67_108_864.0,
     ],
     attributes: &[
-        a::GEN_AI_OPERATION,
-        a::GEN_AI_PROVIDER,
-        a::GEN_AI_MODEL,
-        a::SERVER_ADDRESS,
-        a::SERVER_PORT,
+        mcp::GEN_AI_OPERATION,
+        agent::PROVIDER,
+        agent::MODEL,
+        agent::SERVER_ADDRESS,
+        agent::SERVER_PORT,
     ],
 };
 
@@ -163,15 +166,15 @@ impl Instruments {
         match span.name {
             name::CALL if !span.is_internal => {
                 self.rpc.record(seconds, span.attributes, None);
-                if find(span.attributes, a::MCP_METHOD).is_some() {
+                if find(span.attributes, mcp::METHOD).is_some() {
                     self.mcp.record(seconds, span.attributes, None);
                 }
             }
-            name::MCP => self.mcp.record(seconds, span.attributes, None),
-            name::DATABASE => self.database.record(seconds, span.attributes, None),
-            name::MODEL => {
+            spans::NAME => self.mcp.record(seconds, span.attributes, None),
+            sql_spans::NAME => self.database.record(seconds, span.attributes, None),
+            MODEL_SPAN => {
                 self.model.record(seconds, span.attributes, None);
-                for (kind, key) in [("input", a::GEN_AI_INPUT), ("output", a::GEN_AI_OUTPUT)] {
+                for (kind, key) in [("input", agent::INPUT), ("output", agent::OUTPUT)] {
                     if let Some(Value::Integer(tokens @ 0..)) = find(span.attributes, key) {
                         self.tokens.record(*tokens as f64, span.attributes, Some(kind));
                     }

@@ -15,7 +15,10 @@ use tracing_subscriber::filter::{FilterFn, filter_fn};
 use tracing_subscriber::layer::{Context, Filter};
 use tracing_subscriber::registry::LookupSpan;
 use trunkline::protocol::TraceContext;
-use trunkline::protocol::spans::{attribute, name};
+use trunkline::protocol::spans::{TARGET, attribute, name};
+use trunkline_agent::spans as agent;
+use trunkline_mcp::spans as mcp;
+use trunkline_sql::spans as sql;
 
 use super::instruments::{EndedSpan, Instruments, find};
 use super::otlp::{self, Attribute, SpanKind, Value};
@@ -26,9 +29,6 @@ pub(super) struct SpanLayer {
     pub(super) queue: Arc<SpanQueue>,
     pub(super) instruments: Arc<Instruments>,
 }
-
-/// The module of all spans that are exported.
-const TARGET: &str = "trunkline_core::spans";
 
 /// Enables the spans of this layer only.
 pub(super) fn filter<S>() -> impl Filter<S> {
@@ -72,7 +72,7 @@ where
         attributes.record(&mut open);
         open.context = match span.name() {
             name::CALL => TraceContext::current(),
-            name::MCP => Some(TraceContext::start(open.local_parent.or(open.remote_parent))),
+            mcp::NAME => Some(TraceContext::start(open.local_parent.or(open.remote_parent))),
             _ => local_parent.map(TraceContext::child),
         };
         span.extensions_mut().insert(open);
@@ -113,9 +113,9 @@ impl OpenSpan {
         match name {
             _ if self.is_client => SpanKind::Client,
             name::CALL if self.local_parent.is_none() => SpanKind::Server,
-            name::MCP => SpanKind::Server,
+            mcp::NAME => SpanKind::Server,
             // SQLite is in this process.
-            name::DATABASE if self.text(attribute::DB_SYSTEM).as_deref() != Some("sqlite") => {
+            sql::NAME if self.text(sql::attribute::SYSTEM).as_deref() != Some("sqlite") => {
                 SpanKind::Client
             }
             _ => SpanKind::Internal,
@@ -147,18 +147,18 @@ impl OpenSpan {
             (Some(first), None) => first,
             (None, second) => second.unwrap_or_else(|| name.to_owned()),
         };
-        let operation = || self.text(attribute::GEN_AI_OPERATION);
+        let operation = || self.text(mcp::attribute::GEN_AI_OPERATION);
         match name {
-            name::CALL | name::MCP => match self.text(attribute::MCP_METHOD) {
-                Some(method) => with_target(Some(method), attribute::GEN_AI_TOOL),
+            name::CALL | mcp::NAME => match self.text(mcp::attribute::METHOD) {
+                Some(method) => with_target(Some(method), mcp::attribute::GEN_AI_TOOL),
                 None => match operation() {
-                    Some(operation) => with_target(Some(operation), attribute::GEN_AI_TOOL),
+                    Some(operation) => with_target(Some(operation), mcp::attribute::GEN_AI_TOOL),
                     None => with_target(None, attribute::RPC_METHOD),
                 },
             },
-            name::DATABASE => with_target(None, attribute::DB_SUMMARY),
-            name::AGENT => with_target(operation(), attribute::GEN_AI_AGENT),
-            name::MODEL => with_target(operation(), attribute::GEN_AI_MODEL),
+            sql::NAME => with_target(None, sql::attribute::SUMMARY),
+            agent::name::AGENT => with_target(operation(), agent::attribute::AGENT),
+            agent::name::MODEL => with_target(operation(), agent::attribute::MODEL),
             name => name.to_owned(),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trunkline::protocol::CallFuture;
-use trunkline::protocol::spans::{self, McpRequest, Work};
+use trunkline::protocol::spans::Work;
 use trunkline::{Call, Outcome};
 
 use super::context::Context;
@@ -12,6 +12,7 @@ use crate::era::{Era, Transport};
 use crate::fault::Fault;
 use crate::protocol::{MODERN, method};
 use crate::request::string;
+use crate::spans::McpRequest;
 
 impl Server {
     /// Dispatches a request in a span, or with the attributes of the span of its operation.
@@ -48,16 +49,16 @@ impl Server {
         };
         let id = call.id().map(|id| id.as_raw().to_owned());
         let parent = context.request.trace(&call).or_else(|| call.extensions().remote_trace());
-        let open = |request: &McpRequest| spans::mcp(request, id.as_deref(), parent);
         if calls_operation(name) {
+            call.extensions_mut().insert(request.call_span());
             call.extensions_mut().insert(request.clone());
             let started = self.dispatch(call, context);
             if let Err(fault) = &started {
-                open(&request).fail_with_code(fault.error().code());
+                request.begin(id.as_deref(), parent).fail_with_code(fault.error().code());
             }
             return started;
         }
-        let work = open(&request);
+        let work = request.begin(id.as_deref(), parent);
         match self.dispatch(call, context) {
             Ok(StartedCall { future, messages }) => {
                 Ok(StartedCall { future: until_the_end(work, future), messages })

@@ -11,7 +11,7 @@ use trunkline_core::call::{Call, CallFuture};
 use trunkline_core::error::code;
 use trunkline_core::extensions::JSON_RPC;
 use trunkline_core::outcome::Outcome;
-use trunkline_core::spans::{self, CallAttributes, McpRequest, attribute};
+use trunkline_core::spans::{self, CallAttributes, attribute};
 use trunkline_core::trace_context::{TraceContext, TraceState};
 use trunkline_server::request::Headers;
 
@@ -22,8 +22,8 @@ use super::layered::{CallLayer, CallService, layer};
 /// `rpc.system.name` is the [protocol](crate::Extensions::protocol) of the call. JSON-RPC calls have
 /// `jsonrpc.protocol.version` and `jsonrpc.request.id`. `rpc.method` is a
 /// registered name or `unknown`, except in a [client's](Self::client); an `X-Request-Id` header is
-/// recorded. Params are only in an event at TRACE. A call of a tool of MCP, or by an agent, has the attributes of
-/// OpenTelemetry's conventions for MCP and generative AI.
+/// recorded. Params are only in an event at TRACE. Protocols add attributes with a
+/// [`CallSpan`](crate::protocol::spans::CallSpan), such as those of OpenTelemetry's conventions for MCP.
 ///
 /// The parent of the span is that of a layer around this one, or of the `traceparent` header of the request
 /// if there is exactly one and it is valid, or of the call whose handler makes this call. A call without a
@@ -126,15 +126,12 @@ impl TraceLayer {
             if !span.is_disabled() {
                 call.extensions_mut().insert(context);
                 context.scope(|| record(&span, call, context, parent, link));
-                let is_tool =
-                    call.extensions().get::<McpRequest>().is_some_and(|mcp| mcp.tool.is_some());
-                let state = call.extensions().trace_state().cloned();
-                return CallSpan {
-                    span: Some(Box::new(span)),
-                    context: Some(context),
-                    state,
-                    is_tool,
-                };
+                let extensions = call.extensions();
+                let error_type =
+                    extensions.get::<spans::CallSpan>().and_then(|span| span.error_type);
+                let state = extensions.trace_state().cloned();
+                let (span, context) = (Some(Box::new(span)), Some(context));
+                return CallSpan { span, context, state, error_type };
             }
         }
         let context = match parent(call) {
@@ -144,23 +141,18 @@ impl TraceLayer {
         };
         call.extensions_mut().insert(context);
         let state = call.extensions().trace_state().cloned();
-        CallSpan { span: None, context: Some(context), state, is_tool: false }
+        CallSpan { span: None, context: Some(context), state, error_type: None }
     }
 
     fn span(&self, call: &Call) -> Span {
-        let extensions = call.extensions();
-        spans::call(CallAttributes {
-            system: extensions.protocol(),
+        let attributes = CallAttributes {
+            system: call.extensions().protocol(),
             method: &self.naming.name(call),
             is_client: matches!(self.naming, Naming::Called),
-            is_tool_of_agent: extensions.endpoint() == AGENT,
-            mcp: extensions.get::<McpRequest>(),
-        })
+        };
+        spans::call(attributes, call.extensions())
     }
 }
-
-/// The name of the endpoint of an agent's calls.
-const AGENT: &str = "agent";
 
 fn parent(call: &Call) -> Option<TraceContext> {
     let extensions = call.extensions();
@@ -208,8 +200,8 @@ struct CallSpan {
     span: Option<Box<Span>>,
     context: Option<TraceContext>,
     state: Option<TraceState>,
-    /// Whether errors are results of a tool.
-    is_tool: bool,
+    /// The class of errors, except for refusals.
+    error_type: Option<&'static str>,
 }
 
 impl CallSpan {
@@ -220,8 +212,8 @@ impl CallSpan {
             span.record(attribute::RPC_STATUS, code);
             let is_refused =
                 [code::UNAUTHENTICATED, code::FORBIDDEN, code::RATE_LIMITED].contains(&code);
-            if self.is_tool && !is_refused {
-                span.record(attribute::ERROR_TYPE, spans::TOOL_ERROR);
+            if let Some(class) = self.error_type.filter(|_| !is_refused) {
+                span.record(attribute::ERROR_TYPE, class);
             }
         }
         ended
