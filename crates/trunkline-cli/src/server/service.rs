@@ -8,9 +8,9 @@ use anyhow::Context;
 use tokio::time::MissedTickBehavior;
 use trunkline::history::History;
 use trunkline::history::endpoint::Readers;
+use trunkline::layers::RateLimitLayer;
 use trunkline::layers::audit::AuditLog;
 use trunkline::layers::authorize::SharedRules;
-use trunkline::layers::{AuditLayer, RateLimitLayer};
 use trunkline::limits::MemoryBudget;
 use trunkline::{CancellationToken, DynamicOperations, Limits, Router, Rpc};
 use trunkline_gateway::Gateway;
@@ -173,7 +173,7 @@ impl Service {
         };
         // Inside of all layers that refuse calls.
         let router = match &self.audit {
-            Some(log) => router.layer(AuditLayer::new(log.clone())),
+            Some(log) => router.audit(log.clone()),
             None => router,
         };
         Ok(match self.confirm_destructive {
@@ -321,5 +321,5 @@ fn introduction(databases: &Databases) -> String {
 pub(crate) fn guarded(router: Router, rules: &SharedRules) -> Router {
     let rates = rules.clone();
     let limit = RateLimitLayer::by_caller(move |caller| rates.current().rate(caller));
-    router.authorize_shared(rules).layer(limit)
+    router.authorize_shared(rules).rate_limit(limit)
 }

@@ -158,6 +158,11 @@ fn roles_restrict_operations_and_databases_over_all_protocols() {
         ("/api", rpc("agent.list_conversations", &json!({})), "01110000"),
         ("/db/hr/query", json!({"sql": "SELECT 1"}), "10110110"),
         ("/db/shop/query", json!({"sql": "SELECT 1"}), "00010000"),
+        // Invalid params and unknown methods are refused like other calls.
+        ("/rpc", rpc("db.insert_record", &json!({"database": "shop", "a": 1})), "01110000"),
+        ("/rpc", rpc("db.list_tables", &json!({"database": "hr", "a": 1})), "10110110"),
+        ("/rpc", rpc("db.nope", &json!({})), "00010000"),
+        ("/rpc", rpc("nope", &json!({})), "00010000"),
         ("/rpc", rpc("rpc.discover", &json!({})), "11111111"),
         ("/mcp", rpc("ping", &json!({})), "11111111"),
     ];
@@ -638,23 +643,46 @@ fn the_same_token_cannot_have_two_names() {
     assert!(ended.stderr.contains("the tokens `one` and `two` are the same"), "{}", ended.stderr);
 }
 
-/// The principal of a named token is its name.
+/// The principal of a named token is its name. Calls that roles refuse have one entry, without a digest of the params, and
+/// are refused before these are validated.
 #[test]
-fn the_audit_log_has_the_names_of_tokens() {
+fn the_audit_log_has_the_names_of_tokens_and_refusals() {
     let folder = folder(&format!("{TOKENS}{}{DATABASES}", listed_roles()));
     let server = serve(folder.path(), &["--audit-log", "audit.jsonl"]);
-    let params = json!({"database": "shop", "table_name": "item", "data": {"name": "a"}});
-    for (token, status) in [("clerk", 200), ("nobody", 403)] {
-        let body = rpc("db.insert_record", &params);
-        let reply = server.connect().ask(&post("/", &[&bearer(token)], &body));
-        assert_eq!(reply.status, status, "{token}");
-    }
-    let log = fs::read_to_string(folder.path().join("audit.jsonl")).unwrap();
-    let entries: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    for (token, outcome) in [("clerk", "ok"), ("nobody", "error")] {
-        let of = |entry: &&Value| entry["principal"] == token && entry["outcome"] == outcome;
-        let entry = entries.iter().find(of).unwrap_or_else(|| panic!("{token}: {log}"));
-        assert_eq!(entry["database"], "shop", "{entry}");
+    let entries = || -> Vec<Value> {
+        let log = fs::read_to_string(folder.path().join("audit.jsonl")).unwrap();
+        log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let valid = json!({"database": "shop", "table_name": "item", "data": {"name": "a"}});
+    let invalid = json!({"database": "shop", "table": 1});
+    let tool =
+        |params: &Value| rpc("tools/call", &json!({"name": "insert_record", "arguments": params}));
+    let insert = |params: &Value| rpc("db.insert_record", params);
+    let refused = &["refused"][..];
+    for (path, token, body, outcomes) in [
+        ("/", "clerk", insert(&valid), &["begin", "ok"][..]),
+        ("/", "clerk", insert(&invalid), &["begin", "error"]),
+        ("/", "nobody", insert(&valid), refused),
+        ("/", "nobody", insert(&invalid), refused),
+        ("/", "nobody", json!([insert(&valid), insert(&invalid)]), &["refused", "refused"]),
+        ("/", "nobody", tool(&invalid), refused),
+        ("/mcp", "nobody", tool(&valid), refused),
+        ("/mcp", "nobody", tool(&invalid), refused),
+        ("/", "reader", insert(&valid), refused),
+        ("/", "nobody", rpc("db.list_tables", &json!({})), &[]),
+        ("/", "nobody", rpc("db.nope", &json!({})), &[]),
+    ] {
+        let before = entries().len();
+        let reply = server.connect().ask(&post(path, &[&bearer(token)], &body)).json().to_string();
+        assert_eq!(reply.contains("-32008"), token != "clerk", "{token} {body}: {reply}");
+        let found = entries().split_off(before);
+        let outcome = |entry: &Value| entry["outcome"].as_str().unwrap_or("begin").to_owned();
+        assert_eq!(found.iter().map(outcome).collect::<Vec<_>>(), outcomes, "{token} {body}");
+        for entry in found {
+            assert_eq!(entry["principal"], token, "{entry}");
+            assert_eq!(entry["database"], "shop", "{entry}");
+            assert_eq!(entry["params_sha256"].is_null(), entry["outcome"] == "refused", "{entry}");
+        }
     }
 }
 

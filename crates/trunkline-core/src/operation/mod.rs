@@ -254,30 +254,14 @@ impl<S> Operation<S> {
         &self.description.name
     }
 
-    /// The description so far.
-    #[must_use]
-    pub fn as_description(&self) -> &Description {
-        &self.description
-    }
-
     /// The description, to change it.
     pub fn description_mut(&mut self) -> &mut Description {
         &mut self.description
     }
 
-    /// The extension data of the description, which layers add to.
-    pub fn extensions_mut(&mut self) -> &mut Extensions {
-        &mut self.description.extensions
-    }
-
     /// Wraps the operation, including its current layers.
     pub fn wrap(&mut self, layer: LayerFn) {
         self.layers.push(layer);
-    }
-
-    /// Wraps the handler, inside of all layers of the operation.
-    pub fn wrap_handler(&mut self, layer: LayerFn) {
-        self.layers.insert(0, layer);
     }
 
     /// Prefixes the name with `namespace.`.

@@ -34,7 +34,7 @@ use crate::peer::{Peer, PeerError, StateKey};
 ///   params. If the operation has the param `dry_run`, `data.preview` is the result of a dry run.
 /// * Calls that a user has [confirmed](Confirmed) already run.
 ///
-/// Access rules are checked inside of all layers, so after the confirmation, and by a dry run.
+/// Access rules are checked before the confirmation.
 ///
 /// ```
 /// # use trunkline::{Operation, Router};

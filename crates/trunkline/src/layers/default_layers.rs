@@ -6,8 +6,9 @@ use tower::Layer;
 use trunkline_core::call::{Description, Endpoint, RegisteredOperation};
 use trunkline_core::extensions::Extensions;
 use trunkline_core::limits::calls::Limits;
-use trunkline_core::operation::ServiceLayers;
+use trunkline_core::operation::{LayerFn, ServiceLayers};
 
+use super::authorize::{AdmissionLayer, Guard};
 use super::catch_panic::CatchPanicLayer;
 use super::concurrency_limit::ConcurrencyLimitLayer;
 use super::metrics::CountLayer;
@@ -48,8 +49,8 @@ impl Defaults {
     }
 }
 
-/// The layers around the endpoint of an operation: trace, metrics, panics, timeout and concurrency limit, outermost
-/// first.
+/// The layers in fixed places around the endpoint of an operation, or of unknown methods: trace, metrics, panics, admission
+/// (rate limits and rules), timeout and concurrency limit, outermost first.
 pub(crate) struct DefaultLayers {
     defaults: Defaults,
     timeout: TimeoutLayer,
@@ -57,16 +58,26 @@ pub(crate) struct DefaultLayers {
     pool: Pool,
     /// Calls of unknown methods are counted here.
     pub(crate) unknown: Arc<Counters>,
+    around_unknown: AroundUnknown,
+}
+
+/// The layers and conditions of unknown methods.
+#[derive(Default)]
+pub(crate) struct AroundUnknown {
+    pub(crate) layers: Vec<LayerFn>,
+    /// With the prefixes of the names that they are for.
+    pub(crate) guards: Vec<(String, Guard)>,
 }
 
 impl DefaultLayers {
-    pub(crate) fn new(limits: &Limits, defaults: Defaults) -> Self {
+    pub(crate) fn new(limits: &Limits, defaults: Defaults, around_unknown: AroundUnknown) -> Self {
         Self {
             defaults,
             timeout: TimeoutLayer::of_calls(limits.call_timeout),
             concurrency: ConcurrencyLimitLayer::optional(limits.concurrent_calls),
             pool: Pool::new(limits.blocking_threads, limits.blocking_queue),
             unknown: Arc::default(),
+            around_unknown,
         }
     }
 }
@@ -84,17 +95,29 @@ impl ServiceLayers for DefaultLayers {
         let merged = extensions.and_then(Extensions::get);
         let Defaults { trace, metrics, catch_panic } =
             merged.map_or(self.defaults, |MergedDefaults(own)| *own);
-        // A handler that is not async cannot wait.
-        let limited = match operation {
-            Some(operation) if !operation.is_immediate() => {
-                let limited = self.timeout.layer(self.concurrency.layer(endpoint));
-                Endpoint::from_service(limited)
+        let (admission, is_immediate, endpoint) = match operation {
+            Some(operation) => {
+                let admission = AdmissionLayer::of(operation.description());
+                (admission, operation.is_immediate(), endpoint)
             }
-            _ => endpoint,
+            None => {
+                let AroundUnknown { layers, guards } = &self.around_unknown;
+                let endpoint = layers.iter().fold(endpoint, |endpoint, layer| layer(endpoint));
+                (AdmissionLayer::of_unknown(guards), layers.is_empty(), endpoint)
+            }
+        };
+        let limited = match is_immediate {
+            // A handler that is not async cannot wait.
+            true => endpoint,
+            false => Endpoint::from_service(self.timeout.layer(self.concurrency.layer(endpoint))),
+        };
+        let admitted = match admission {
+            Some(admission) => Endpoint::from_service(admission.layer(limited)),
+            None => limited,
         };
         let own = operation.and_then(|operation| operation.extensions().get());
         let counters = CountLayer(metrics.then(|| own.unwrap_or(&self.unknown)).cloned());
-        let caught = CatchPanicLayer::switched(catch_panic).layer(limited);
+        let caught = CatchPanicLayer::switched(catch_panic).layer(admitted);
         Endpoint::from_service(TraceLayer::switched(trace).layer(counters.layer(caught)))
     }
 }

@@ -13,11 +13,8 @@ pub use crate::endpoints::metrics::{page, routes, routes_with};
 pub use crate::exposition::{Exposition, MEDIA_TYPE, text};
 pub use crate::metrics::{Histogram, MethodMetrics};
 
-/// Counts calls, failures and cancellations of each method, and measures their durations.
-///
-/// Every router has one around all of its methods, which [`Rpc::metrics`](crate::Rpc::metrics) reads:
-/// another one counts the same calls again. A [client](crate::client::Client) has none by default. Add one
-/// with the methods that it calls:
+/// Counts calls, failures and cancellations of the methods of a [client](crate::client::Client), and measures their
+/// durations. Every router counts its own calls ([`Rpc::metrics`](crate::Rpc::metrics)).
 ///
 /// ```
 /// # use trunkline::{Router, client::Client, layers::MetricsLayer};
@@ -33,70 +30,32 @@ pub use crate::metrics::{Histogram, MethodMetrics};
 /// ```
 #[derive(Debug, Clone)]
 pub struct MetricsLayer {
-    others: Arc<Others>,
-}
-
-/// The counters of calls without a registered operation.
-#[derive(Debug, Default)]
-struct Others {
-    named: BTreeMap<String, Arc<Counters>>,
+    named: Arc<BTreeMap<String, Arc<Counters>>>,
     unknown: Arc<Counters>,
 }
 
 impl MetricsLayer {
-    /// Counts calls by operation, and calls of unknown methods as `unknown`.
-    #[must_use]
-    pub fn new() -> Self {
-        Self { others: Arc::default() }
-    }
-
-    /// Counts calls of these methods, for clients, and all others as `unknown`.
+    /// Counts calls of these methods, and all others as `unknown`.
     #[must_use]
     pub fn of(methods: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let named = methods.into_iter().map(|method| (method.into(), Arc::default())).collect();
-        Self { others: Arc::new(Others { named, unknown: Arc::default() }) }
+        Self { named: Arc::new(named), unknown: Arc::default() }
     }
 
-    /// The metrics of the methods that were passed to [`of`](Self::of), ordered by name, and at the end those
-    /// of all others as `unknown`. Calls of operations are not included: see
-    /// [`Rpc::metrics`](crate::Rpc::metrics).
+    /// The metrics of the methods, ordered by name, and at the end those of all others as `unknown`.
     #[must_use]
     pub fn metrics(&self) -> Vec<MethodMetrics> {
-        let named = self.others.named.iter().map(|(method, counters)| counters.read(method));
-        named.chain([self.unknown().read("unknown")]).collect()
-    }
-
-    fn counters<'a>(&'a self, call: &'a Call) -> &'a Arc<Counters> {
-        let operation = call.operation();
-        let own = operation.and_then(|operation| operation.extensions().get());
-        own.unwrap_or_else(|| self.others.of(call))
-    }
-
-    fn unknown(&self) -> &Counters {
-        &self.others.unknown
-    }
-}
-
-impl Others {
-    fn of(&self, call: &Call) -> &Arc<Counters> {
-        let named = !self.named.is_empty();
-        let counters = named.then(|| self.named.get(&*call.method())).flatten();
-        counters.unwrap_or(&self.unknown)
-    }
-}
-
-impl Default for MetricsLayer {
-    fn default() -> Self {
-        Self::new()
+        let named = self.named.iter().map(|(method, counters)| counters.read(method));
+        named.chain([self.unknown.read("unknown")]).collect()
     }
 }
 
 layer!(MetricsLayer);
 
-/// Calls of registered methods are counted by name, all others together: a client cannot create new labels.
 impl CallLayer for MetricsLayer {
     fn call<S: CallService>(&self, call: Call, inner: &mut S) -> CallFuture<S::Error> {
-        counted(Arc::clone(self.counters(&call)), call, inner)
+        let counters = self.named.get(&*call.method()).unwrap_or(&self.unknown);
+        counted(Arc::clone(counters), call, inner)
     }
 }
 

@@ -9,27 +9,27 @@
 //!                                                 └─► call ─► call layers ─► handler
 //! ```
 //!
-//! | layer | purpose | on by default |
+//! | layer | purpose | added by |
 //! |---|---|---|
-//! | [`trace`] | opens a span in the distributed trace of the caller | yes |
-//! | [`metrics`] | counts calls and measures their durations; `GET /metrics` | yes, without the endpoint |
-//! | [`catch_panic`] | replies to a panic with -32603 | yes |
-//! | [`timeout`] | sets a deadline for each call | yes |
-//! | [`concurrency_limit`] | limits the calls that run at the same time | yes |
-//! | [`authorize`] | refuses callers without permission | no |
-//! | [`audit`] (feature `audit`) | logs calls that change data, before and after they run | no |
-//! | [`rate_limit`] | limits the rate of calls per caller | no |
-//! | [`validation`] (feature `validation`) | checks params against JSON Schemas | no |
+//! | [`trace`] | opens a span in the distributed trace of the caller | default |
+//! | [`metrics`] | counts calls and measures their durations; `GET /metrics` | default, without the endpoint |
+//! | [`catch_panic`] | replies to a panic with -32603 | default |
+//! | [`rate_limit`] | limits the rate of calls per caller | [`Router::rate_limit`](crate::Router::rate_limit) |
+//! | [`authorize`] | refuses callers without permission | [`Router::authorize`](crate::Router::authorize) |
+//! | [`timeout`] | sets a deadline for each call | default |
+//! | [`concurrency_limit`] | limits the calls that run at the same time | default |
+//! | [`audit`] (feature `audit`) | logs calls that change data, before and after they run | [`Router::audit`](crate::Router::audit) |
+//! | [`validation`] (feature `validation`) | checks params against JSON Schemas | [`Router::layer`](crate::Router::layer) |
 //! | [`handle_error`] | converts errors of layers into replies | around each layer |
-//! | [`from_fn()`] | runs an async function | no |
+//! | [`from_fn()`] | runs an async function | [`Router::layer`](crate::Router::layer) |
 //!
-//! The layers that are on by default wrap all methods of a built router, outermost first in the order of
-//! the table; [`Defaults`] and [`Limits`](crate::Limits) switch them off. All other layers are inside
-//! of them: add them with [`Router::layer`](crate::Router::layer),
-//! [`Router::route_layer`](crate::Router::route_layer), and [`Rules`](authorize::Rules) with
-//! [`Router::authorize`](crate::Router::authorize). They compose with tower's layers in one
-//! [`ServiceBuilder`](tower::ServiceBuilder). All of them except `audit`, `handle_error` and `validation` also wrap
-//! [clients](crate::client::Client::layer).
+//! The layers up to `concurrency_limit` have fixed places, outermost first in the order of the table. They wrap all
+//! methods of a built router, and unknown methods; [`Defaults`] and [`Limits`](crate::Limits) switch off those that are on
+//! by default. The other layers are inside of them, in the order in which they are added to the router: with
+//! [`Router::layer`](crate::Router::layer), which also takes tower's layers, alone and in one
+//! [`ServiceBuilder`](tower::ServiceBuilder), or for some methods with
+//! [`Router::route_layer`](crate::Router::route_layer). All of them except `authorize`, `audit`, `handle_error` and
+//! `validation` also wrap [clients](crate::client::Client::layer).
 
 pub mod audit;
 pub mod authorize;
@@ -48,14 +48,11 @@ pub mod trace;
 #[cfg(feature = "validation")]
 pub mod validation;
 
-#[cfg(feature = "audit")]
-pub use audit::AuditLayer;
-pub use authorize::AuthorizeLayer;
 pub use catch_panic::CatchPanicLayer;
 pub use concurrency_limit::ConcurrencyLimitLayer;
 
-pub(crate) use default_layers::DefaultLayers;
 pub use default_layers::Defaults;
+pub(crate) use default_layers::{AroundUnknown, DefaultLayers};
 pub use from_fn::{FromFn, FromFnLayer, Next, from_fn};
 pub use handle_error::HandleErrorLayer;
 pub(crate) use handle_error::layered;

@@ -25,7 +25,8 @@ use super::layered::{CallLayer, CallService, layer};
 /// neither share one caller. Each caller has one bucket (of [`Rate::burst`] calls) for all operations that one
 /// layer wraps. Members of batches and notifications count as calls.
 ///
-/// The layer wraps operations, so calls of unknown methods are not counted.
+/// [`Router::rate_limit`](crate::Router::rate_limit) counts all calls, also those of unknown methods and those that access
+/// rules refuse. As a layer, it counts the calls that it wraps, after the rules are checked.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -34,7 +35,7 @@ use super::layered::{CallLayer, CallService, layer};
 /// # use trunkline::layers::rate_limit::Rate;
 /// # fn main() -> Result<(), trunkline::BuildError> {
 /// let rate = Rate { calls: 600, per: Duration::from_secs(60), burst: 20, ..Rate::default() };
-/// let router = Router::new().method("ping", || "pong").layer(RateLimitLayer::new(rate));
+/// let router = Router::new().method("ping", || "pong").rate_limit(RateLimitLayer::new(rate));
 /// # router.build()?;
 /// # Ok(())
 /// # }
@@ -96,6 +97,11 @@ impl RateLimitLayer {
         Self::with(Rates::ByCaller(Box::new(rate)), Rate::default().callers)
     }
 
+    /// Counts a call, or refuses it.
+    pub(crate) fn check(&self, call: &Call) -> Result<(), ErrorObject> {
+        self.limits.check(call).map_err(too_fast)
+    }
+
     fn with(rates: Rates, callers: usize) -> Self {
         Self { limits: Arc::new(CallerLimits { rates, buckets: Buckets::new(callers) }) }
     }
@@ -105,9 +111,9 @@ layer!(RateLimitLayer);
 
 impl CallLayer for RateLimitLayer {
     fn call<S: CallService>(&self, call: Call, inner: &mut S) -> CallFuture<S::Error> {
-        match self.limits.check(&call) {
+        match self.check(&call) {
             Ok(()) => inner.run(call),
-            Err(wait) => CallFuture::value(Ok(Outcome::error(too_fast(wait)))),
+            Err(error) => CallFuture::value(Ok(Outcome::error(error))),
         }
     }
 }

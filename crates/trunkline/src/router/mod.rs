@@ -21,11 +21,13 @@ use trunkline_core::operation::{
 use trunkline_core::outcome::Outcome;
 
 use crate::batch_scheduler::SemaphoreScheduler;
-use crate::layers::authorize::{Rules, SharedRules};
-use crate::layers::{DefaultLayers, Defaults, layered};
+#[cfg(feature = "audit")]
+use crate::layers::audit::{AuditLayer, AuditLog};
+use crate::layers::authorize::{Guard, Rules, SharedRules};
+use crate::layers::{AroundUnknown, DefaultLayers, Defaults, RateLimitLayer, layered};
 use crate::openrpc::{DocumentCache, Info};
 use crate::rpc::{FORMATS, Rpc};
-use placement::{DescribeFn, Placement, RouterRules, authorize, require_declared_scopes};
+use placement::Placement;
 
 pub use dynamic::{DynamicNamespaces, DynamicOperations};
 
@@ -40,17 +42,29 @@ pub struct Router<S = ()> {
     /// `None` if not set.
     defaults: Option<Defaults>,
     info: Info,
-    rules: Vec<RouterRules>,
+    /// Those that are not added to the operations yet.
+    guards: Vec<Guard>,
     /// The layers around the method of the router itself: `rpc.discover`.
     built_in: Vec<LayerFn>,
+    around_unknown: AroundUnknown,
     problem: Option<BuildError>,
 }
 
 impl<S> Default for Router<S> {
     fn default() -> Self {
         let (limits, defaults, info) = Default::default();
-        let (operations, parts, rules, built_in) = Default::default();
-        Self { operations, parts, limits, defaults, info, rules, built_in, problem: None }
+        let (operations, parts, guards, built_in, around_unknown) = Default::default();
+        Self {
+            operations,
+            parts,
+            limits,
+            defaults,
+            info,
+            guards,
+            built_in,
+            around_unknown,
+            problem: None,
+        }
     }
 }
 
@@ -80,15 +94,20 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     }
 
     /// Adds the operations of `other`, with their layers, rules and [default layers](Self::default_layers). The limits
-    /// and info of `other` are ignored.
+    /// and info of `other` are ignored, and so are its layers around unknown methods.
     #[must_use]
     pub fn merge(mut self, mut other: Self) -> Self {
-        other.apply_rules(&[]);
+        other.apply_guards(None);
         if let Some(defaults) = other.defaults {
             other = other.describe(move |description| defaults.keep(description));
         }
         self.operations.extend(other.operations);
         self.parts.extend(other.parts);
+        // An unknown method without a namespace is one of this router.
+        let of_namespaces = |(prefix, _): &(String, Guard)| !prefix.is_empty();
+        self.around_unknown
+            .guards
+            .extend(other.around_unknown.guards.into_iter().filter(of_namespaces));
         if let Some(problem) = other.problem {
             self.problem(problem);
         }
@@ -98,8 +117,11 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     /// Adds the operations of `other` under `namespace.`.
     #[must_use]
     pub fn nest(self, namespace: &str, mut other: Self) -> Self {
-        other.apply_rules(&[]);
+        other.apply_guards(None);
         other.operations.iter_mut().for_each(|operation| operation.nest(namespace));
+        for (prefix, _) in &mut other.around_unknown.guards {
+            *prefix = format!("{namespace}.{prefix}");
+        }
         other.parts.iter_mut().for_each(|part| part.placement.nest(namespace));
         self.merge(other)
     }
@@ -139,16 +161,19 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     }
 
     /// Restricts methods to certain callers. The rules apply to all methods of the built router, including
-    /// `rpc.discover` and methods that are registered later. The rules of a router that is merged or nested
-    /// apply to its own methods, under their names in that router.
+    /// `rpc.discover`, methods that are registered later, and unknown methods, so that a refusal does not show which methods
+    /// exist. The rules of a router that is merged or nested apply to its own methods, under their names in that router,
+    /// and to the unknown methods in the namespace of a nested one.
     ///
-    /// Rules are checked inside of all layers, right before the handler, so that layers can set a
-    /// [`Principal`](crate::access::Principal). A rule that matches no method is an error of
-    /// [`build`](Self::build), since a misspelt name would leave methods unprotected.
+    /// Rules are checked before all layers that are added to the router, so the
+    /// [`Principal`](crate::access::Principal) is in the extensions of the call before: the authentication of the transport
+    /// sets it ([`HttpConfig::auth`](crate::http::HttpConfig::auth)), or an HTTP middleware of the application, or the
+    /// code that makes a call in this process. A rule that matches no method is an error of [`build`](Self::build), since
+    /// a misspelt name would leave methods unprotected.
     #[track_caller]
     #[must_use]
     pub fn authorize(mut self, rules: Rules) -> Self {
-        self.rules.push(RouterRules::Fixed(rules, Location::caller()));
+        self.guards.push(Guard::Fixed(Arc::new(rules), Location::caller()));
         self
     }
 
@@ -156,16 +181,47 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     /// method are not errors.
     #[must_use]
     pub fn authorize_shared(mut self, rules: &SharedRules) -> Self {
-        self.rules.push(RouterRules::Shared(rules.clone()));
+        self.guards.push(Guard::Shared(rules.clone()));
         self
     }
 
-    /// Puts the layers of the rules around the operations that match.
-    fn apply_rules(&mut self, more_names: &[&str]) {
-        for rules in std::mem::take(&mut self.rules) {
-            if let RouterRules::Fixed(rules, location) = &rules {
+    /// Limits the rate of calls of each caller, to the same methods as [rules](Self::authorize), before they are checked:
+    /// refused calls count, and so do those of unknown methods.
+    #[must_use]
+    pub fn rate_limit(mut self, limit: RateLimitLayer) -> Self {
+        self.guards.push(Guard::Rate(limit));
+        self
+    }
+
+    /// Writes the calls of every operation registered so far that may change data to an audit log, in a layer like one of
+    /// [`layer`](Self::layer), and those that access rules refuse. Add it before the layers that may refuse a call, so that
+    /// these refusals are not logged.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use trunkline::layers::audit::{AuditConfig, AuditLog};
+    /// use trunkline::{Operation, Router};
+    ///
+    /// let log = AuditLog::open("audit.jsonl", AuditConfig::default())?;
+    /// let delete = Operation::new("delete", || "deleted").destructive();
+    /// let router: Router = Router::new().operation(delete).audit(log);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "audit")]
+    #[must_use]
+    pub fn audit(self, log: AuditLog) -> Self {
+        let layer = AuditLayer::new(log);
+        let described = layer.clone();
+        self.describe(move |description| described.describe(description)).layer(layer)
+    }
+
+    /// Adds the guards to the operations, and to `rpc.discover`.
+    fn apply_guards(&mut self, mut discover: Option<&mut Operation>) {
+        for guard in std::mem::take(&mut self.guards) {
+            if let Guard::Fixed(rules, location) = &guard {
                 let names = self.operations.iter().map(Operation::name);
-                let names: Vec<&str> = names.chain(more_names.iter().copied()).collect();
+                let names: Vec<&str> = names.chain(discover.as_ref().map(|_| DISCOVER)).collect();
                 let is_unmatched = |pattern: &&str| {
                     !names.iter().any(|name| matches(pattern, name))
                         && !self.parts.iter().any(|part| part.placement.may_have(pattern))
@@ -176,17 +232,23 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
             }
             for operation in &mut self.operations {
                 let name = operation.name().to_owned();
-                authorize(operation, &name, &rules);
+                guard.add_to(&name, operation.description_mut());
             }
-            self.parts.iter_mut().for_each(|part| part.placement.authorize(&rules));
-            if let Some(layer) = more_names.iter().find_map(|name| rules.layer_for(name, None)) {
-                self.built_in.insert(0, Arc::new(move |endpoint| layered(endpoint, &layer)));
+            for part in &mut self.parts {
+                let guard = guard.clone();
+                part.placement
+                    .wrap(move |operation, name| guard.add_to(name, operation.description_mut()));
             }
+            if let Some(discover) = &mut discover {
+                guard.add_to(DISCOVER, discover.description_mut());
+            }
+            self.around_unknown.guards.push((String::new(), guard));
         }
     }
 
-    /// Wraps every operation registered so far, including `rpc.discover`. The layer runs once for each call,
-    /// and for each member of a batch. The layer added last is the outermost.
+    /// Wraps every operation registered so far, including `rpc.discover`, and unknown methods, whose calls have no
+    /// [operation](Call::operation). The layer runs once for each call, and for each member of a batch, if the
+    /// [rules](Self::authorize) permit the call. The layer added last is the outermost.
     ///
     /// The layer can be any tower layer over `Service<Call, Response = Outcome>`. Errors of the layer itself
     /// become error objects, as described at [`HandleErrorLayer`](crate::layers::HandleErrorLayer). The layer
@@ -228,11 +290,14 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     /// Changes the description of every operation registered so far, for layers that add params.
     #[must_use]
     pub fn describe(mut self, describe: impl Fn(&mut Description) + Send + Sync + 'static) -> Self {
-        let describe: DescribeFn = Arc::new(describe);
+        let describe = Arc::new(describe);
         for operation in &mut self.operations {
             describe(operation.description_mut());
         }
-        self.parts.iter_mut().for_each(|part| part.placement.describe(&describe));
+        for part in &mut self.parts {
+            let describe = Arc::clone(&describe);
+            part.placement.wrap(move |operation, _| describe(operation.description_mut()));
+        }
         self
     }
 
@@ -254,9 +319,17 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         for part in &mut self.parts {
             let may_match = part.placement.may_have(pattern.as_str());
             if may_match || part.placement.is_unknown() {
-                part.placement.layer(pattern, &wrap);
+                let (pattern, layer) = (pattern.clone(), Arc::clone(&wrap));
+                part.placement.wrap(move |operation, name| {
+                    if pattern.matches(name) {
+                        operation.wrap(Arc::clone(&layer));
+                    }
+                });
             }
             count += usize::from(may_match);
+        }
+        if pattern.as_str() == "*" {
+            self.around_unknown.layers.push(Arc::clone(&wrap));
         }
         if pattern.matches(DISCOVER) {
             self.built_in.push(wrap);
@@ -270,8 +343,20 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     pub fn with_state<S2>(self, state: S) -> Router<S2> {
         let bind = |operation: Operation<S>| operation.bind(state.clone());
         let operations = self.operations.into_iter().map(bind).collect();
-        let Self { parts, limits, defaults, info, rules, built_in, problem, .. } = self;
-        Router { operations, parts, limits, defaults, info, rules, built_in, problem }
+        let Self {
+            parts, limits, defaults, info, guards, built_in, around_unknown, problem, ..
+        } = self;
+        Router {
+            operations,
+            parts,
+            limits,
+            defaults,
+            info,
+            guards,
+            built_in,
+            around_unknown,
+            problem,
+        }
     }
 
     /// Sets the limits of calls.
@@ -308,18 +393,19 @@ impl Router {
     /// # Errors
     /// The first problem of the registrations, with its place in the source.
     pub fn build(mut self) -> Result<Rpc, BuildError> {
-        self.apply_rules(&[DISCOVER]);
-        self.operations.iter_mut().for_each(require_declared_scopes);
+        let documents = Arc::new(DocumentCache::new(std::mem::take(&mut self.info)));
+        let mut discover = discover(&documents, std::mem::take(&mut self.built_in));
+        self.apply_guards(Some(&mut discover));
         if let Some(problem) = self.problem {
             return Err(problem);
         }
         self.limits.check()?;
-        let Self { operations, parts, built_in, info, .. } = self;
-        let documents = Arc::new(DocumentCache::new(info));
-        let discover = vec![discover(&documents, built_in)];
-        let layers = DefaultLayers::new(&self.limits, self.defaults.unwrap_or_default());
+        let Self { operations, parts, around_unknown, .. } = self;
+        let defaults = self.defaults.unwrap_or_default();
+        let layers = DefaultLayers::new(&self.limits, defaults, around_unknown);
         let (unknown, depth) = (Arc::clone(&layers.unknown), self.limits.depth);
-        let registry = Arc::new(Registry::new(operations, discover, parts.len(), layers, depth)?);
+        let registry = Registry::new(operations, vec![discover], parts.len(), layers, depth)?;
+        let registry = Arc::new(registry);
         documents.attach(&registry);
         for (index, part) in parts.into_iter().enumerate() {
             match part.operations {
@@ -335,7 +421,7 @@ impl Router {
 
     /// The operations, for [`DynamicOperations`].
     fn into_operations(mut self) -> Result<Vec<Operation>, BuildError> {
-        self.apply_rules(&[]);
+        self.apply_guards(None);
         if let Some(problem) = self.problem {
             return Err(problem);
         }

@@ -1,59 +1,26 @@
-//! The place of dynamic operations in a router: their namespace, layers and rules.
+//! The place of dynamic operations in a router: their namespace, and the layers and guards around them.
 
 use std::sync::Arc;
 
-use trunkline_core::call::Description;
-use trunkline_core::operation::{LayerFn, Operation, Pattern, SourceLocation, may_match_below};
+use trunkline_core::operation::{Operation, may_match_below};
 
-use crate::layers::authorize::{Rules, SharedRules};
-use crate::layers::{AuthorizeLayer, layered};
-
-/// The namespace of dynamic operations, and the layers and rules around them.
+/// The namespace of dynamic operations, and the layers and guards around them.
 #[derive(Clone)]
 pub(super) struct Placement {
     pub(super) namespace: String,
     wrappers: Vec<ScopedWrapper>,
 }
 
-/// A layer or rules, with the namespace at the time when they were added: patterns refer to the names in that
+/// A layer or guard, with the namespace at the time when it was added: patterns refer to the names in that
 /// namespace.
 #[derive(Clone)]
 struct ScopedWrapper {
     namespace: String,
-    wrapper: Wrapper,
+    wrap: WrapFn,
 }
 
-#[derive(Clone)]
-enum Wrapper {
-    Layer(Pattern, LayerFn),
-    Rules(RouterRules),
-    Description(DescribeFn),
-}
-
-/// The rules of a router.
-#[derive(Clone)]
-pub(super) enum RouterRules {
-    /// With the place where they were added.
-    Fixed(Rules, SourceLocation),
-    Shared(SharedRules),
-}
-
-impl RouterRules {
-    /// The layer with the conditions of an operation, or of `rpc.discover`, which has no description.
-    pub(super) fn layer_for(
-        &self,
-        name: &str,
-        description: Option<&Description>,
-    ) -> Option<AuthorizeLayer> {
-        match self {
-            Self::Fixed(rules, _) => rules.layer_for(name, description),
-            Self::Shared(rules) => Some(rules.layer_for(name, description)),
-        }
-    }
-}
-
-/// Changes the description of an operation.
-pub(super) type DescribeFn = Arc<dyn Fn(&mut Description) + Send + Sync>;
+/// Wraps an operation with this name, or changes its description.
+type WrapFn = Arc<dyn Fn(&mut Operation, &str) + Send + Sync>;
 
 /// The last part of a namespace that is not known yet. No name of a method contains it.
 const UNKNOWN: &str = "\0";
@@ -92,61 +59,21 @@ impl Placement {
         self.namespace.ends_with(UNKNOWN)
     }
 
-    pub(super) fn layer(&mut self, pattern: &Pattern, layer: &LayerFn) {
-        self.add(Wrapper::Layer(pattern.clone(), Arc::clone(layer)));
-    }
-
-    pub(super) fn authorize(&mut self, rules: &RouterRules) {
-        self.add(Wrapper::Rules(rules.clone()));
-    }
-
-    pub(super) fn describe(&mut self, describe: &DescribeFn) {
-        self.add(Wrapper::Description(Arc::clone(describe)));
-    }
-
-    fn add(&mut self, wrapper: Wrapper) {
-        self.wrappers.push(ScopedWrapper { namespace: self.namespace.clone(), wrapper });
+    /// Adds a function that wraps each operation, which gets its name.
+    pub(super) fn wrap(&mut self, wrap: impl Fn(&mut Operation, &str) + Send + Sync + 'static) {
+        let (namespace, wrap) = (self.namespace.clone(), Arc::new(wrap));
+        self.wrappers.push(ScopedWrapper { namespace, wrap });
     }
 
     /// Wraps the operations, and adds the namespace to their names.
     pub(super) fn adopt(&self, mut operations: Vec<Operation>) -> Vec<Operation> {
         for operation in &mut operations {
-            for wrapper in &self.wrappers {
-                wrapper.wrap(operation);
+            for ScopedWrapper { namespace, wrap } in &self.wrappers {
+                let name = format!("{namespace}.{}", operation.name());
+                wrap(operation, &name);
             }
-            require_declared_scopes(operation);
             operation.nest(&self.namespace);
         }
         operations
-    }
-}
-
-impl ScopedWrapper {
-    fn wrap(&self, operation: &mut Operation) {
-        let name = format!("{}.{}", self.namespace, operation.name());
-        match &self.wrapper {
-            Wrapper::Layer(pattern, layer) if pattern.matches(&name) => {
-                operation.wrap(Arc::clone(layer));
-            }
-            Wrapper::Layer(..) => {}
-            Wrapper::Description(describe) => describe(operation.description_mut()),
-            Wrapper::Rules(rules) => authorize(operation, &name, rules),
-        }
-    }
-}
-
-/// Wraps the handler of an operation in the requirements for a method of this name.
-pub(super) fn authorize<S>(operation: &mut Operation<S>, name: &str, rules: &RouterRules) {
-    if let Some(layer) = rules.layer_for(name, Some(operation.as_description())) {
-        layer.describe(operation.extensions_mut());
-        operation.wrap_handler(Arc::new(move |endpoint| layered(endpoint, &layer)));
-    }
-}
-
-/// Wraps the handler of an operation in the requirement of its declared scopes.
-pub(super) fn require_declared_scopes(operation: &mut Operation) {
-    if let Some(layer) = AuthorizeLayer::declared(operation.as_description()) {
-        layer.describe(operation.extensions_mut());
-        operation.wrap_handler(Arc::new(move |endpoint| layered(endpoint, &layer)));
     }
 }

@@ -1,15 +1,16 @@
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde_json::json;
 use trunkline_access::Principal;
-use trunkline_core::call::{Call, CallFuture, Effect};
+use trunkline_core::call::{Call, CallFuture, Description, Effect};
 use trunkline_core::envelope::canonical;
 use trunkline_core::error::ErrorObject;
 use trunkline_core::outcome::Outcome;
@@ -20,31 +21,13 @@ use trunkline_server::request::Peer;
 use trunkline_server::unix;
 
 use crate::code;
-use crate::layers::authorize;
 use crate::layers::call_database::CallDatabase;
 use crate::layers::layered::{CallLayer, CallService, layer};
 use crate::layers::read_params::{are_long, read_params};
 
-/// Writes calls that change data to an [audit log](AuditLog).
-///
-/// Add it before the layers that may refuse a call, such as rate limits, so that these refusals are not logged. Those
-/// of access rules, which are checked inside of all layers, are logged as errors, with the worst effect of the operation
-/// and without the digest of the params if these have more than 64 KiB.
-///
-/// ```no_run
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use trunkline::layers::AuditLayer;
-/// use trunkline::layers::audit::{AuditConfig, AuditLog};
-/// use trunkline::{Operation, Router};
-///
-/// let log = AuditLog::open("audit.jsonl", AuditConfig::default())?;
-/// let delete = Operation::new("delete", || "deleted").destructive();
-/// let router: Router = Router::new().operation(delete).layer(AuditLayer::new(log));
-/// # Ok(())
-/// # }
-/// ```
+/// Writes calls that change data to an audit log.
 #[derive(Debug, Clone)]
-pub struct AuditLayer {
+pub(crate) struct AuditLayer {
     log: AuditLog,
     calls: Arc<CallNumbers>,
 }
@@ -59,22 +42,50 @@ struct CallNumbers {
 
 impl AuditLayer {
     /// Writes to this log.
-    #[must_use]
-    pub fn new(log: AuditLog) -> Self {
+    pub(crate) fn new(log: AuditLog) -> Self {
         let layer = RandomState::new().hash_one(0_u8);
         let calls = CallNumbers { layer, last: AtomicU64::new(0) };
         Self { log, calls: Arc::new(calls) }
+    }
+
+    /// Lets the refusals of access rules be logged for an operation.
+    pub(crate) fn describe(&self, description: &mut Description) {
+        description.extensions.insert(self.clone());
+    }
+
+    /// Logs that access rules refuse a call, if its operation may change data: with the worst effect of the operation, and
+    /// without the digest of the params, since a caller without permission must cause little work. The refusal is sent
+    /// even if the log cannot be written, since nothing is changed.
+    pub(crate) fn log_refusal(
+        call: &Call,
+        code: i64,
+    ) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let description = call.operation()?.description();
+        let Self { log, calls } = description.extensions.get()?;
+        let effect = description.effect.filter(|effect| *effect != Effect::ReadOnly);
+        if effect.is_none() && description.effect.is_some() {
+            return None;
+        }
+        let audited = describe(call, SentParams { effect, sha256: None }, calls.next());
+        let (outcome, code, rows_affected, cascaded) = ("refused", Some(code), None, None);
+        let ending = Ending { outcome, code, rows_affected, cascaded, duration: Duration::ZERO };
+        let log = log.clone();
+        Some(async move {
+            if let Err(error) = log.append(&AuditEntry::now(&audited, Event::End(ending))).await {
+                let operation = &audited.operation;
+                tracing::error!(%error, operation, "a refusal is missing in the audit log");
+            }
+        })
     }
 }
 
 layer!(AuditLayer);
 
 impl CallLayer for AuditLayer {
-    fn call<S: CallService>(&self, mut call: Call, inner: &mut S) -> CallFuture<S::Error> {
-        let are_long = are_long(&call);
+    fn call<S: CallService>(&self, call: Call, inner: &mut S) -> CallFuture<S::Error> {
         let may_change = call.operation().is_some_and(|operation| {
-            let description = operation.description();
-            are_long && description.effect_of.is_some() || call.effect() != Some(Effect::ReadOnly)
+            let is_read_later = are_long(&call) && operation.description().effect_of.is_some();
+            is_read_later || call.effect() != Some(Effect::ReadOnly)
         });
         if !may_change {
             return inner.run(call);
@@ -83,16 +94,9 @@ impl CallLayer for AuditLayer {
         let Self { log, calls } = self.clone();
         CallFuture::boxed(async move {
             let since = Instant::now();
-            // A caller without permission must not cause the work for long params.
-            let sent = if are_long && authorize::check(&mut call).is_err() {
-                SentParams::unread(&call)
-            } else {
-                let sent;
-                (call, sent) = match read_params(call, SentParams::read).await {
-                    Ok(read) => read,
-                    Err(error) => return Ok(Outcome::error(error)),
-                };
-                sent
+            let (call, sent) = match read_params(call, SentParams::read).await {
+                Ok(read) => read,
+                Err(error) => return Ok(Outcome::error(error)),
             };
             if sent.effect == Some(Effect::ReadOnly) {
                 return inner.call(call).await;
@@ -197,12 +201,6 @@ impl SentParams {
         let digest = || digest(&SHA256, &canonical(call.params().unwrap_or_default()));
         let sha256 = (effect != Some(Effect::ReadOnly)).then(|| hexadecimal(digest()));
         Self { effect, sha256 }
-    }
-
-    /// With the worst effect of the operation.
-    fn unread(call: &Call) -> Self {
-        let effect = call.operation().and_then(|operation| operation.description().effect);
-        Self { effect, sha256: None }
     }
 }
 

@@ -18,7 +18,8 @@
 //! # }
 //! ```
 //!
-//! [`Rules`] apply to all methods of a router, and wrap those that match in an [`AuthorizeLayer`].
+//! [`Rules`] apply to all methods of a router. They are checked before all other work for a call, except for rate limits
+//! ([`Router::rate_limit`](crate::Router::rate_limit)): a refused caller causes no validation, and runs no layer.
 //!
 //! An operation can declare the scopes that its callers need:
 //!
@@ -30,14 +31,13 @@
 //! let router: Router = Router::new().operation(delete);
 //! ```
 
-mod layer;
+mod admission;
 mod requirement;
 mod role;
 mod rules;
 
-#[cfg(feature = "audit")]
-pub(crate) use layer::check;
-pub use layer::{AuthorizeLayer, can_be_restricted, is_restricted, is_visible_to};
+pub(crate) use admission::{AdmissionLayer, Guard};
+pub use admission::{can_be_restricted, is_restricted, is_visible_to};
 pub use requirement::{Requirement, authenticated, claim, principal, scope, signed, subject};
 pub use role::{PermittedDatabases, Role};
 pub use rules::{DefaultScopes, Rules, ScopedOperation, SharedRules, declared_scopes};

@@ -97,6 +97,9 @@ pub(super) struct RoleTarget {
 }
 
 impl RoleTarget {
+    /// An unknown method, which is like an operation without a declared effect.
+    pub(super) const UNKNOWN: Self = Self { database: None, is_read_only: false };
+
     pub(super) fn of(description: &Description) -> Self {
         Self {
             database: description.extensions.get().cloned(),

@@ -7,14 +7,15 @@ use trunkline_access::{PolicySnapshot, Principal, Scopes};
 use trunkline_core::call::{Call, Description, Effect};
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::extensions::Extensions;
-use trunkline_core::operation::{Operation, Pattern};
+use trunkline_core::operation::{DISCOVER, Operation, Pattern};
 
 use super::requirement::{self, Requirement};
 use super::role::{Role, RoleTarget};
 use crate::layers::rate_limit::Rate;
 
 /// Requirements by method, for [`Router::authorize`](crate::Router::authorize). A method that no pattern
-/// matches has no requirements, except for scopes.
+/// matches has no requirements, except for scopes. An unknown method has the requirements of a known one that declares
+/// neither scopes nor an effect.
 #[derive(Debug, Clone, Default)]
 #[must_use = "rules apply to the router that they are passed to"]
 pub struct Rules {
@@ -171,11 +172,8 @@ impl Rules {
 
     /// Whether calls of the operation must meet conditions.
     pub(super) fn is_restricting(&self, target: &Target) -> bool {
-        self.requires_role(target) || self.requirements(target).next().is_some()
-    }
-
-    pub(super) fn requires_role(&self, target: &Target) -> bool {
         !self.roles.is_empty() && target.role.is_some()
+            || self.requirements(target).next().is_some()
     }
 
     /// Whether a caller sees the operation in lists.
@@ -206,7 +204,7 @@ impl Rules {
     }
 
     /// The requirements of the operation. Declared scopes are among them if another one exists.
-    pub(super) fn requirements<'r>(
+    fn requirements<'r>(
         &'r self,
         target: &'r Target,
     ) -> impl Iterator<Item = &'r Requirement> + Clone {
@@ -295,19 +293,27 @@ enum TargetScopes {
 }
 
 impl Target {
-    /// An operation, or `rpc.discover`, which has no description.
-    pub(super) fn new(name: &str, description: Option<&Description>) -> Self {
-        let scopes = match description {
-            None => TargetScopes::Exempt,
-            Some(description) => match declared_scopes(description) {
-                Some(scopes) => {
-                    let required = Some(scopes.clone()).filter(|scopes| !scopes.is_empty());
-                    TargetScopes::Declared(required.map(Requirement::scopes_of))
-                }
-                None if description.effect == Some(Effect::ReadOnly) => TargetScopes::ReadOnly,
-                None => TargetScopes::Others,
-            },
+    /// An operation under this name.
+    pub(super) fn new(name: &str, description: &Description) -> Self {
+        let name = name.to_owned();
+        if name == DISCOVER {
+            return Self { name, scopes: TargetScopes::Exempt, role: None };
+        }
+        let scopes = match declared_scopes(description) {
+            Some(scopes) => {
+                let required = Some(scopes.clone()).filter(|scopes| !scopes.is_empty());
+                TargetScopes::Declared(required.map(Requirement::scopes_of))
+            }
+            None if description.effect == Some(Effect::ReadOnly) => TargetScopes::ReadOnly,
+            None => TargetScopes::Others,
         };
-        Self { name: name.to_owned(), scopes, role: description.map(RoleTarget::of) }
+        Self { name, scopes, role: Some(RoleTarget::of(description)) }
+    }
+
+    /// An unknown method. It has the conditions of an operation that declares nothing, so that callers cannot find out
+    /// which methods exist.
+    pub(super) fn unknown(name: &str) -> Self {
+        let (scopes, role) = (TargetScopes::Others, Some(RoleTarget::UNKNOWN));
+        Self { name: name.to_owned(), scopes, role }
     }
 }

@@ -27,7 +27,7 @@ fn rpc(rules: &SharedRules) -> Rpc {
         ))
         .operation(Operation::new("db.list", list).read_only())
         .authorize_shared(rules)
-        .layer(RateLimitLayer::by_caller(move |caller| rates.current().rate(caller)))
+        .rate_limit(RateLimitLayer::by_caller(move |caller| rates.current().rate(caller)))
         .build()
         .unwrap()
 }

@@ -7,8 +7,8 @@ use trunkline::access::Principal;
 use trunkline::layers::authorize::{Rules, SharedRules, principal};
 use trunkline::layers::{FromFnLayer, Next, from_fn};
 use trunkline::{
-    Call, DynamicNamespaces, DynamicOperations, ErrorObject, Extension, Limits, Outcome, Router,
-    Rpc, State, blocking, code,
+    Call, DynamicNamespaces, DynamicOperations, ErrorObject, Extension, Extensions, Limits,
+    Outcome, Router, Rpc, State, blocking, code,
 };
 
 use super::{call, named};
@@ -92,15 +92,15 @@ fn guarded(
 ) {
     let found = [None, Some("ada"), Some("root")].map(|caller| {
         let dynamic = DynamicOperations::new();
-        let router = router(&dynamic).layer(from_fn(move |mut call: Call, next: Next| {
-            if let Some(name) = caller {
-                call.extensions_mut().insert(Principal::new(name));
-            }
-            next.run(call)
-        }));
-        let rpc = router.build().unwrap();
+        let rpc = router(&dynamic).build().unwrap();
         dynamic.replace(named(["shout", "whisper"])).unwrap();
-        call(&rpc, method).err()
+        let mut extensions = Extensions::new();
+        if let Some(name) = caller {
+            extensions.insert(Principal::new(name));
+        }
+        let body = json!({"jsonrpc": "2.0", "method": method, "id": 1}).to_string();
+        let reply = rpc.handle(body.into(), extensions).now_or_never().expect("a reply at once");
+        reply.code()
     });
     assert_eq!(found, expected, "{name}: {method}");
 }

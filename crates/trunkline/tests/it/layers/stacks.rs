@@ -9,11 +9,10 @@ use tower::load_shed::error::Overloaded;
 use tower::timeout::error::Elapsed;
 use trunkline::access::Principal;
 use trunkline::client::{Client, Error};
-use trunkline::layers::authorize::authenticated;
 use trunkline::layers::rate_limit::Rate;
 use trunkline::layers::{
-    AuthorizeLayer, CatchPanicLayer, ConcurrencyLimitLayer, HandleErrorLayer, MetricsLayer, Next,
-    RateLimitLayer, TimeoutLayer, TraceLayer, ValidateLayer, from_fn,
+    CatchPanicLayer, ConcurrencyLimitLayer, HandleErrorLayer, MetricsLayer, Next, RateLimitLayer,
+    TimeoutLayer, TraceLayer, ValidateLayer, from_fn,
 };
 use trunkline::{Call, Extensions, Outcome, Router, Rpc};
 
@@ -68,11 +67,9 @@ fn each_layer_of_a_router_composes_with_those_of_tower() {
     let layered = |name: &str, add: &dyn Fn(Router) -> Router| check(name, add(methods()));
     let rate = RateLimitLayer::new(Rate::default());
     layered("trace", &|router| router.layer(stack!(TraceLayer::new())));
-    layered("metrics", &|router| router.layer(stack!(MetricsLayer::new())));
     layered("catch_panic", &|router| router.layer(stack!(CatchPanicLayer::new())));
     layered("timeout", &|router| router.layer(stack!(TimeoutLayer::new(SECOND * 9))));
     layered("concurrency_limit", &|router| router.layer(stack!(ConcurrencyLimitLayer::new(9))));
-    layered("authorize", &|router| router.layer(stack!(AuthorizeLayer::new(authenticated()))));
     layered("rate_limit", &|router| router.layer(stack!(rate.clone())));
     layered("validation", &|router| router.layer(stack!(ValidateLayer::new())));
     layered("handle_error", &|router| router.layer(stack!(HandleErrorLayer::documented())));

@@ -132,9 +132,9 @@ fn a_layer_makes_one_service_for_each_operation() {
     let services = Arc::new(Mutex::new(0));
     let router = Router::new().method("a", || 1).method("b", || 2);
     let rpc = router.layer(CountLayer(Arc::clone(&services))).build().unwrap();
-    // Including one for rpc.discover.
-    assert_eq!(*services.lock().unwrap(), 3);
+    // Including those for rpc.discover and unknown methods.
+    assert_eq!(*services.lock().unwrap(), 4);
     check(&rpc, "a", Ok(json!(1)));
     check(&rpc.clone(), "a", Ok(json!(1)));
-    assert_eq!(*services.lock().unwrap(), 3);
+    assert_eq!(*services.lock().unwrap(), 4);
 }
