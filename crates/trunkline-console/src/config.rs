@@ -3,9 +3,10 @@
 use trunkline::Rpc;
 use trunkline::history::History;
 use trunkline::history::endpoint::Readers;
-use trunkline::http::Sessions;
 use trunkline::layers::authorize::SharedRules;
 use trunkline::server::Problems;
+
+use crate::sessions::Sessions;
 
 /// Configuration of a console: the parts of the service that its pages show. A part that is missing is a page that
 /// explains how to turn it on.

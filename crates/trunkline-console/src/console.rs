@@ -15,7 +15,7 @@ use http::{HeaderValue, Method, StatusCode, Uri};
 use serde_json::{Map, Value, json};
 use tower_service::Service;
 use trunkline::access::Principal;
-use trunkline::http::{Context, Form, Headers, form_fields};
+use trunkline::http::{Context, Headers};
 use trunkline::layers::authorize::is_visible_to;
 use trunkline::protocol::RegisteredOperation;
 use trunkline::tool::Confirmed;
@@ -23,6 +23,7 @@ use trunkline::{Call, Effect, ErrorObject, Extensions, Id, Rpc, code};
 
 use crate::assets;
 use crate::config::{ConsoleConfig, ConsoleDatabase};
+use crate::form::{Fields, Form};
 use crate::json::Json;
 
 /// The console of a service. Cloning is cheap.
@@ -67,22 +68,6 @@ impl Deref for Console {
     }
 }
 
-/// The parameters of a URL or the fields of a form.
-#[derive(Debug, Default)]
-pub(crate) struct Fields(pub(crate) Vec<(String, String)>);
-
-impl Fields {
-    /// The first value with this name, if it is not empty.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
-    }
-
-    pub(crate) fn text(&self, name: &str) -> &str {
-        self.get(name).unwrap_or_default()
-    }
-}
-
 /// A request of a page by a user.
 pub(crate) struct Visit {
     pub(crate) console: Console,
@@ -107,15 +92,13 @@ impl FromRequest<Console> for Visit {
     async fn from_request(request: Request, console: &Console) -> Result<Self, Response> {
         let (console, uri) = (console.clone(), request.uri().clone());
         if request.method() == Method::POST {
-            let form = Form::from_request(request, &console).await;
-            let Form { fields, extensions, .. } = form.map_err(IntoResponse::into_response)?;
-            let fields = Fields(fields);
+            let Form { fields, extensions } = Form::from_request(request, &console).await?;
             let is_confirmed = fields.get("confirm") == Some("yes");
             return Ok(Self { console, extensions, fields, is_confirmed, uri });
         }
         let context = Context::from_request_parts(&mut request.into_parts().0, &console).await;
         let Context { extensions, .. } = context.map_err(IntoResponse::into_response)?;
-        let fields = Fields(form_fields(uri.query().unwrap_or_default().as_bytes()));
+        let fields = Fields::parse(uri.query().unwrap_or_default().as_bytes());
         Ok(Self { console, extensions, fields, is_confirmed: false, uri })
     }
 }

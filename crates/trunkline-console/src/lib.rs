@@ -13,15 +13,19 @@ mod chart;
 mod config;
 mod console;
 mod diagram;
+mod form;
 mod json;
 mod pages;
 mod schema_form;
+mod sessions;
+mod sign_ins;
 mod snippets;
 mod table;
 mod text;
 
 pub use config::{ConsoleConfig, ConsoleDatabase, HistoryAccess};
 pub use pages::{data_routes, routes, sessions};
+pub use sessions::Sessions;
 
 /// The examples of the README are compiled and run with those of this documentation.
 #[cfg(doctest)]

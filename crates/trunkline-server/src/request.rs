@@ -16,11 +16,10 @@ use trunkline_access::{PolicySnapshot, Principal};
 
 /// The head of a request, shared by the calls of its body.
 pub(crate) struct Head {
-    headers: HeaderMap,
+    parts: Parts,
     peer: Option<SocketAddr>,
     endpoint: &'static str,
     protocol: &'static str,
-    extensions: http::Extensions,
     policy: Option<PolicySnapshot>,
     /// The header `traceparent`. It is ignored if it is repeated (Trace Context, section 3.2).
     trace: Option<TraceContext>,
@@ -30,15 +29,14 @@ pub(crate) struct Head {
 
 impl Head {
     pub(crate) fn new(
-        parts: Parts,
+        mut parts: Parts,
         peer: Option<SocketAddr>,
         endpoint: &'static str,
         protocol: &'static str,
         policy: Option<PolicySnapshot>,
     ) -> Self {
-        let Parts { mut headers, extensions, .. } = parts;
         let (mut trace, mut traces) = (None, 0);
-        for (name, value) in &mut headers {
+        for (name, value) in &mut parts.headers {
             match name.as_str() {
                 // `Debug` omits sensitive values.
                 "authorization" | "proxy-authorization" | "cookie" => value.set_sensitive(true),
@@ -50,8 +48,13 @@ impl Head {
             }
         }
         let trace = trace.filter(|_| traces == 1);
-        let trace_state = trace.and_then(|_| trace_state(&headers));
-        Self { headers, peer, endpoint, protocol, extensions, policy, trace, trace_state }
+        let trace_state = trace.and_then(|_| trace_state(&parts.headers));
+        Self { parts, peer, endpoint, protocol, policy, trace, trace_state }
+    }
+
+    /// The head of the request of a call.
+    pub(crate) fn parts(extensions: &Extensions) -> Option<&Parts> {
+        extensions.origin::<Self>().map(|head| &head.parts)
     }
 }
 
@@ -83,11 +86,11 @@ impl Origin for Head {
             value.map(|value| value as _)
         }
         if key == TypeId::of::<http::Extensions>() {
-            Some(&self.extensions)
+            Some(&self.parts.extensions)
         } else if key == TypeId::of::<Principal>() {
-            any(self.extensions.get::<Principal>())
+            any(self.parts.extensions.get::<Principal>())
         } else if key == TypeId::of::<Peer>() {
-            any(self.extensions.get::<Peer>())
+            any(self.parts.extensions.get::<Peer>())
         } else if key == TypeId::of::<PolicySnapshot>() {
             any(self.policy.as_ref())
         } else {
@@ -105,7 +108,7 @@ impl Headers {
     /// The headers of the request of a call, for layers.
     #[must_use]
     pub fn of(extensions: &Extensions) -> Option<&HeaderMap> {
-        extensions.origin::<Head>().map(|head| &head.headers)
+        Head::parts(extensions).map(|parts| &parts.headers)
     }
 }
 

@@ -15,6 +15,8 @@ pub(super) struct RoleSection {
     #[schemars(with = "Option<Vec<String>>", length(min = 1))]
     tokens: Option<Members>,
     #[schemars(with = "Option<Vec<String>>", length(min = 1))]
+    certificates: Option<Members>,
+    #[schemars(with = "Option<Vec<String>>", length(min = 1))]
     claims: Option<Members>,
     #[schemars(with = "Vec<String>")]
     operations: Vec<Spanned<String>>,
@@ -30,12 +32,14 @@ pub(super) struct RoleSection {
 /// A list that is not empty, since a role without members is that of all callers.
 type Members = Spanned<Vec<Spanned<String>>>;
 
-/// A role of callers. Without `tokens` and `claims`, all callers have it.
+/// A role of callers. Without `tokens`, `certificates` and `claims`, all callers have it.
 #[derive(Debug, Clone)]
 pub(crate) struct CallerRole {
     pub(crate) name: String,
     /// Names of `access.tokens`.
     pub(crate) tokens: Vec<String>,
+    /// Names in client certificates.
+    pub(crate) certificates: Vec<Placed>,
     /// Claims of signed tokens, such as `role:reader`.
     pub(crate) claims: Vec<Placed>,
     /// Patterns of the operations that the role permits.
@@ -83,6 +87,7 @@ pub(super) fn read(
             list.into_inner()
         };
         let role_tokens = members(section.tokens, "tokens", problems);
+        let certificates = members(section.certificates, "certificates", problems);
         let claims = members(section.claims, "claims", problems);
         for token in &role_tokens {
             let token_name = token.get_ref().as_str();
@@ -114,6 +119,7 @@ pub(super) fn read(
         roles.push(CallerRole {
             name,
             tokens: role_tokens.into_iter().map(Spanned::into_inner).collect(),
+            certificates: placed(certificates),
             claims: placed(claims),
             operations: placed(section.operations),
             deny: placed(section.deny),

@@ -88,6 +88,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("server.log_format", "log_format", Kind::Text),
     live("server.tls.cert", "tls_cert", Kind::Path),
     live("server.tls.key", "tls_key", Kind::Path),
+    live("server.tls.client_ca", "tls_client_ca", Kind::Path),
     live("server.limits.body", "max_body", Kind::Size),
     setting("server.limits.memory", "max_memory", Kind::Size),
     live("server.limits.calls_per_second", "rate_limit", Kind::Integer),

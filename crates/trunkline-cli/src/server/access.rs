@@ -1,5 +1,7 @@
 //! Access control: tokens, and rules for methods.
 
+use std::sync::Arc;
+
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use trunkline::access::jwt::{Jwt, JwtConfig, Keys};
@@ -11,6 +13,7 @@ use trunkline::layers::rate_limit::Rate;
 
 use super::operation_names::OperationNames;
 use super::roles::{self, SUBJECT_OF_ANY_ISSUER};
+use super::tls::TlsArgs;
 use crate::config::{Config, claim_of};
 
 /// The flags of access control.
@@ -108,6 +111,11 @@ impl Access {
         self.jwks.is_some() || !self.bearer.is_empty() || !self.named_token.is_empty()
     }
 
+    /// Whether requests must have a token or a client certificate.
+    pub(super) fn requires_credentials(&self, tls: &TlsArgs) -> bool {
+        self.requires_token() || tls.accepts_certificates()
+    }
+
     /// Whether signed tokens are accepted.
     pub(super) fn accepts_signed(&self) -> bool {
         self.jwks.is_some()
@@ -136,13 +144,19 @@ impl Access {
 #[derive(Default)]
 pub(crate) struct SignedKeys(Option<(String, Keys)>);
 
-/// Sets the accepted tokens. Keys are loaded now: without any key, the server does not start. Keys of `known` that are
+/// Sets the accepted tokens, and accepts client certificates. Keys are loaded now: without any key, the server does not start. Keys of `known` that are
 /// from the same place are loaded already.
 pub(crate) async fn guard(
     access: &Access,
+    tls: &TlsArgs,
     http: &mut http::HttpConfig,
     known: &SignedKeys,
 ) -> anyhow::Result<SignedKeys> {
+    if tls.accepts_certificates() {
+        // Its authorities are the operator's own, like listed tokens.
+        let scopes = default_scopes(access)?.all();
+        http.authenticators.push(Arc::new(http::ClientCertificates { scopes }));
+    }
     let Some(Signed { jwks, config, resource }) = configure(access, http)? else {
         return Ok(SignedKeys::default());
     };

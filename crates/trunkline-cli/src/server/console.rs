@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 use trunkline::Rpc;
-use trunkline::http::{HttpConfig, HttpService, Routes, Sessions};
+use trunkline::http::{HttpConfig, HttpService, Routes};
 use trunkline::layers::authorize::SharedRules;
 use trunkline::server::Problems;
-use trunkline_console::{ConsoleConfig, ConsoleDatabase, HistoryAccess};
+use trunkline_console::{ConsoleConfig, ConsoleDatabase, HistoryAccess, Sessions};
 use trunkline_resources::ResourceType;
 
 use super::service::{DATABASES, Service};

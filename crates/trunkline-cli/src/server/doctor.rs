@@ -142,11 +142,14 @@ fn clock(now: SystemTime) -> anyhow::Result<String> {
 async fn access(serve: &Serve) -> anyhow::Result<String> {
     let mut http = serve.http_settings()?;
     let known = access::SignedKeys::default();
-    within(TIMEOUT, access::guard(&serve.access, &mut http, &known)).await?;
-    Ok(match serve.access.requires_token() {
-        true => "a token is required".to_owned(),
-        false => "no token is required, from this machine only".to_owned(),
-    })
+    within(TIMEOUT, access::guard(&serve.access, &serve.tls, &mut http, &known)).await?;
+    let needed = match (serve.access.requires_token(), serve.tls.accepts_certificates()) {
+        (true, true) => "a token or a client certificate is required",
+        (true, false) => "a token is required",
+        (false, true) => "a client certificate is required",
+        (false, false) => "no token is required, from this machine only",
+    };
+    Ok(needed.to_owned())
 }
 
 fn open_files(report: &mut Report) {

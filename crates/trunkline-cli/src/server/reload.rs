@@ -19,7 +19,7 @@ use tokio::time::MissedTickBehavior;
 use trunkline::access::Principal;
 use trunkline::client::http::Bearer;
 use trunkline::history::{History, Redaction};
-use trunkline::http::{Context, HttpConfig, HttpService, ReplyBody, Routes, Sessions, respond};
+use trunkline::http::{Context, HttpConfig, HttpService, ReplyBody, Routes, respond};
 use trunkline::layers::authorize::{Rules, SharedRules};
 use trunkline::layers::metrics::Exposition;
 use trunkline::layers::rate_limit::Rate;
@@ -27,6 +27,7 @@ use trunkline::protocol::Reply;
 use trunkline::server::Tls;
 use trunkline::{DynamicOperations, Router};
 use trunkline_agent::model::Model;
+use trunkline_console::Sessions;
 use trunkline_gateway::{Gateway, UpstreamName};
 use trunkline_mcp::Notifier;
 use trunkline_sql::Databases;
@@ -77,7 +78,7 @@ pub(super) struct Live {
     pub(super) gateway: Option<Gateway>,
     pub(super) model: Option<Model>,
     pub(super) queries: DynamicOperations,
-    pub(super) requires_token: bool,
+    pub(super) requires_credentials: bool,
     /// The configuration file, if there is one.
     pub(super) file: Option<PathBuf>,
     /// The maximum of `server.limits.body`.
@@ -314,9 +315,9 @@ impl Reloader {
             ensure!(config.path().is_some(), "{} does not exist any more", file.display());
         }
         ensure!(
-            access.requires_token() == live.requires_token,
+            access.requires_credentials(&tls) == live.requires_credentials,
             "{}: restart the server",
-            match live.requires_token {
+            match live.requires_credentials {
                 true => "the configuration has no tokens, but the server requires one",
                 false => "the configuration has tokens, but the server requires none",
             }
@@ -326,7 +327,7 @@ impl Reloader {
             "server.limits.body is {}, more than half of server.limits.memory: lower it",
             http.max_body
         );
-        let keys = access::guard(&access, &mut http, &live.keys).await?;
+        let keys = access::guard(&access, &tls, &mut http, &live.keys).await?;
         let rules = access::rules(&access, config, default_rate)?;
         let mut names = live.names.with_queries(config.queries());
         if live.gateway.is_some() {

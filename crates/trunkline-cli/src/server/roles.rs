@@ -1,6 +1,7 @@
 //! The roles of callers, and the names that they and saved queries refer to.
 
 use anyhow::Context;
+use trunkline::http::ClientCertificates;
 use trunkline::layers::authorize::{
     Pattern, Requirement, Role, claim, principal, scope, signed, subject,
 };
@@ -27,6 +28,9 @@ pub(super) fn role(config: &CallerRole, only_issuer: Option<&str>) -> anyhow::Re
     let patterns =
         |placed: &[Placed]| texts(placed).iter().map(|text| Pattern::new(text)).collect();
     let tokens = config.tokens.iter().map(principal);
+    let certificates = config.certificates.iter();
+    let certificates =
+        certificates.map(|name| principal(ClientCertificates::principal_name(&name.text)));
     let claim = |claim: &Placed| {
         let requirement = claim_of(&claim.text).and_then(|claim| requirement(claim, only_issuer));
         // Listed tokens have all scopes, but no claims.
@@ -36,7 +40,7 @@ pub(super) fn role(config: &CallerRole, only_issuer: Option<&str>) -> anyhow::Re
     };
     let claims = config.claims.iter().map(claim).collect::<anyhow::Result<Vec<_>>>()?;
     let mut role = Role::new(&config.name, []);
-    role.members = tokens.chain(claims).reduce(Requirement::or);
+    role.members = tokens.chain(certificates).chain(claims).reduce(Requirement::or);
     role.operations = patterns(&config.operations);
     role.deny = patterns(&config.deny);
     role.read_only = config.read_only;
@@ -66,6 +70,7 @@ pub(super) fn rate(calls: u32) -> Rate {
 pub(super) fn check(
     config: &Config,
     databases: &[Requested],
+    accepts_certificates: bool,
     accepts_signed: bool,
     only_issuer: Option<&str>,
 ) -> Result<(), ConfigError> {
@@ -80,6 +85,13 @@ pub(super) fn check(
             if let Some(message) = unknown_database(&name.text, &names) {
                 add(name, "databases", &message);
             }
+        }
+        if let Some(name) = role.certificates.first().filter(|_| !accepts_certificates) {
+            add(
+                name,
+                "certificates",
+                "client certificates are not accepted: set server.tls.client_ca, too",
+            );
         }
         if !accepts_signed {
             if let Some(claim) = role.claims.first() {

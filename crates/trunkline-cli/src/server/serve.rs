@@ -128,7 +128,7 @@ impl Serve {
     pub(crate) fn mistakes(&self) -> Vec<anyhow::Error> {
         let checks = [
             self.http_settings().map(drop),
-            self.network.check(self.access.requires_token()),
+            self.network.check(self.access.requires_credentials(&self.tls)),
             access::check(&self.access),
             self.tls.check(),
             self.records.location().map(drop),
@@ -142,7 +142,8 @@ impl Serve {
     /// Checks what roles and saved queries refer to, and the roles of databases.
     pub(crate) fn check_names(&self, config: &Config) -> anyhow::Result<()> {
         let (accepts_signed, issuer) = (self.access.accepts_signed(), self.access.only_issuer());
-        Ok(roles::check(config, &self.databases(config)?, accepts_signed, issuer)?)
+        let (databases, certificates) = (self.databases(config)?, self.tls.accepts_certificates());
+        Ok(roles::check(config, &databases, certificates, accepts_signed, issuer)?)
     }
 
     /// The databases to serve.
@@ -155,7 +156,7 @@ impl Serve {
 
     /// The address to listen on, and its IP addresses, which other machines cannot reach without a token.
     pub(super) async fn addresses(&self) -> anyhow::Result<(String, Vec<SocketAddr>)> {
-        self.network.addresses(self.access.requires_token()).await
+        self.network.addresses(self.access.requires_credentials(&self.tls)).await
     }
 }
 
@@ -195,7 +196,8 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
     let readers = Readers::Shared(rules.clone());
     let (mut reloads, reload_endpoint) = reload::triggers(&rules)?;
     let reload_state = ReloadState::new();
-    let keys = access::guard(&arguments.access, &mut http, &SignedKeys::default()).await?;
+    let known = SignedKeys::default();
+    let keys = access::guard(&arguments.access, &arguments.tls, &mut http, &known).await?;
     http.policy = Some(rules.policy());
     let tls = arguments.tls.open()?;
     let is_https = tls.is_some();
@@ -293,6 +295,7 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
             recorder: recorder.as_ref(),
             has_console: console.is_some(),
             needs_token: arguments.access.requires_token(),
+            accepts_certificates: arguments.tls.accepts_certificates(),
             is_https,
         });
         let service = || {
@@ -354,7 +357,7 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
             gateway: served.gateway.clone(),
             model: agent.model().cloned(),
             queries: served.replaceable_queries.clone().unwrap_or_default(),
-            requires_token: arguments.access.requires_token(),
+            requires_credentials: arguments.access.requires_credentials(&arguments.tls),
             file: config.path().map(Path::to_owned),
             max_body: served.memory.limit() / 2,
         };

@@ -48,6 +48,7 @@ pub(super) struct Components<'a> {
     pub(super) recorder: Option<&'a Recorder>,
     pub(super) has_console: bool,
     pub(super) needs_token: bool,
+    pub(super) accepts_certificates: bool,
     pub(super) is_https: bool,
 }
 
@@ -59,10 +60,11 @@ pub(super) const PATHS: [&str; 3] = ["/", "/rpc", "/jsonrpc"];
 impl Summary {
     pub(super) fn new(components: &Components<'_>) -> Self {
         let Components { databases, records, tools, gateway, model, recorder, .. } = *components;
-        let access = if components.needs_token {
-            "token required"
-        } else {
-            "no token required, from this machine only"
+        let access = match (components.needs_token, components.accepts_certificates) {
+            (true, true) => "token or client certificate required",
+            (true, false) => "token required",
+            (false, true) => "client certificate required",
+            (false, false) => "no token required, from this machine only",
         };
         let lines = [
             Some(if databases.is_empty() { no_database() } else { serving(databases) }),
@@ -293,6 +295,7 @@ mod tests {
             recorder: None,
             has_console: false,
             needs_token: false,
+            accepts_certificates: false,
             is_https: false,
         });
         let page = summary.page("localhost");

@@ -13,6 +13,7 @@ mod call_peer;
 mod call_tls;
 mod chat;
 mod chat_terminal;
+mod client_certificates;
 mod cluster;
 mod command_tools;
 mod config_command;

@@ -12,14 +12,17 @@ mod rows;
 mod sign_in;
 mod tools;
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::routing::{get, post};
 use trunkline::Rpc;
-use trunkline::http::{Routes, Sessions};
+use trunkline::http::Routes;
 
 use crate::assets;
 use crate::config::ConsoleConfig;
 use crate::console::{Console, DATA};
+use crate::sessions::Sessions;
 
 pub use sign_in::sessions;
 
@@ -28,7 +31,7 @@ pub use sign_in::sessions;
 pub fn data_routes(routes: Routes, sessions: Option<&Sessions>) -> Routes {
     let routes = routes.nest(DATA);
     match sessions {
-        Some(sessions) => routes.sessions(sessions),
+        Some(sessions) => routes.authenticator(Arc::new(sessions.clone())),
         None => routes,
     }
 }
@@ -71,7 +74,7 @@ pub fn routes(rpc: &Rpc, config: ConsoleConfig) -> Vec<Routes> {
         .with_state(console);
     let public = Routes::new("console", public).public();
     match sessions {
-        Some(sessions) => vec![pages.sessions(&sessions), public],
+        Some(sessions) => vec![pages.authenticator(Arc::new(sessions)), public],
         None => vec![pages, public],
     }
 }

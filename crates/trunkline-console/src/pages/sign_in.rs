@@ -6,10 +6,12 @@ use axum::response::{IntoResponse, Response};
 use http::header::{RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, StatusCode, Uri};
 use trunkline::access::Tokens;
-use trunkline::http::{Form, Headers, Peer, ReplyBody, SessionConfig, Sessions, SignInError};
+use trunkline::http::{Headers, Peer, ReplyBody};
 
 use crate::assets;
-use crate::console::{Console, Fields, page_with, see_other};
+use crate::console::{Console, page_with, see_other};
+use crate::form::Form;
+use crate::sessions::{SessionConfig, Sessions, SignInError};
 
 /// The sessions of browsers for a service that accepts these tokens and listens on this port. The cookie is sent to
 /// paths of the console only. Its name contains the port, since cookies are those of a host.
@@ -23,11 +25,8 @@ pub fn sessions(tokens: Tokens, port: u16, is_https: bool) -> Sessions {
         let page = SignInPage { assets: assets::VERSION.as_str(), next, error: String::new() };
         page_with(StatusCode::UNAUTHORIZED, &page).map(ReplyBody::stream)
     };
-    let mut config = SessionConfig::new(page);
-    config.cookie = format!("{}_{port}", config.cookie);
-    config.path = PATH;
-    config.is_https = is_https;
-    Sessions::new(tokens, config)
+    let config = SessionConfig::new(page, format!("trunkline_session_{port}"), PATH);
+    Sessions::new(tokens, SessionConfig { is_https, ..config })
 }
 
 /// The first page.
@@ -43,7 +42,7 @@ struct SignInPage<'a> {
 }
 
 pub(super) async fn sign_in(State(console): State<Console>, form: Form) -> Response {
-    let fields = Fields(form.fields);
+    let fields = form.fields;
     let next = local(fields.text("next"));
     let Some(sessions) = &console.config.sessions else { return see_other(next) };
     let none = HeaderMap::new();

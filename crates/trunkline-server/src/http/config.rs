@@ -1,10 +1,12 @@
 //! The configuration of HTTP services.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
 use trunkline_access::{PolicySnapshot, ProtectedResource, Tokens};
 
+use super::authenticate::{Authenticator, Authenticators};
 use super::authority::Hosts;
 use super::status::StatusPolicy;
 
@@ -48,10 +50,12 @@ pub struct HttpConfig {
     /// The id is a header of the response, a header of the request, which handlers access with
     /// [`Headers`](super::Headers), and the field `http.request.id` of the span of each call.
     pub request_ids: bool,
-    /// The accepted tokens, listed or signed (`Authorization: Bearer …`). Default: none, and no token is
-    /// required.
+    /// The accepted tokens, listed or signed (`Authorization: Bearer …`). They are the first authenticator. Default: none.
     pub bearer: Tokens,
-    /// The rules for calls of the requests that these tokens authenticate. A request whose calls run after tokens and
+    /// The authenticators of requests without a token. Default: none. Without tokens and authenticators, no credentials
+    /// are required.
+    pub authenticators: Vec<Arc<dyn Authenticator>>,
+    /// The rules for calls of the requests that these authenticate. A request whose calls run after tokens and
     /// rules were replaced is checked with both. Default: none.
     pub policy: Option<PolicySnapshot>,
     /// The service as an OAuth resource. Default: none.
@@ -77,8 +81,18 @@ impl Default for HttpConfig {
             headers: HeaderMap::new(),
             request_ids: false,
             bearer: Tokens::default(),
+            authenticators: Vec::new(),
             policy: None,
             protected_resource: None,
         }
+    }
+}
+
+impl HttpConfig {
+    /// The tokens, if there are any, and the other authenticators.
+    pub(super) fn all_authenticators(&self) -> Authenticators {
+        let tokens = (!self.bearer.is_empty()).then(|| self.bearer.clone());
+        let tokens = tokens.map(|tokens| Arc::new(tokens) as Arc<dyn Authenticator>);
+        tokens.into_iter().chain(self.authenticators.iter().cloned()).collect()
     }
 }

@@ -21,8 +21,8 @@ pub(super) struct Endpoint {
     pub(super) protocol: &'static str,
     /// The formats of its requests and replies.
     pub(super) formats: &'static [Format],
-    /// Whether replies are compressed for clients that accept it.
-    pub(super) is_compressed: bool,
+    /// Whether it has routes, whose replies may be streams, and are compressed for clients that accept it.
+    pub(super) has_routes: bool,
     /// The body of a refusal, as JSON.
     pub(super) refusal: fn(ErrorObject) -> Vec<u8>,
 }
@@ -33,7 +33,7 @@ impl Endpoint {
         name: "json-rpc",
         protocol: JSON_RPC,
         formats: &[Format::Json],
-        is_compressed: false,
+        has_routes: false,
         refusal: |error| Reply::error(error, Some(&Id::NULL)).into_json().unwrap_or_default(),
     };
 

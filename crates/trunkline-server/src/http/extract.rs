@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Response, StatusCode};
-use percent_encoding::percent_decode;
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::Extensions;
 use trunkline_core::format::{Format, Formats};
@@ -15,11 +15,11 @@ use trunkline_core::reply::Reply;
 use super::endpoint::Endpoint;
 use super::fields::Fields;
 use super::guard::Guard;
+use super::negotiate;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::respond::respond;
 use super::status::StatusPolicy;
-use super::{negotiate, origin};
 use crate::request::Head;
 
 /// Extracts a request with its body.
@@ -50,18 +50,15 @@ pub struct Context {
     pub format: Format,
 }
 
-/// Extracts a form that a page of this server has sent (`application/x-www-form-urlencoded`).
-///
-/// It reads the body with the limits of [`HttpConfig`](super::HttpConfig). It refuses requests without the `Origin` of
-/// this server with 403, so that pages of other sites cannot send forms (CSRF). Pages with forms must not have the
-/// referrer policy `no-referrer`, with which browsers send `Origin: null`; use `same-origin`.
+/// Extracts a request with its body, of any type and coding, which it reads with the limits of
+/// [`HttpConfig`](super::HttpConfig) and the [memory budget](trunkline_core::limits::MemoryBudget).
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Form {
+pub struct Payload {
     /// The extensions of the calls of this request: headers, peer, principal, and values set by middleware.
     pub extensions: Extensions,
-    /// The names and values of the fields, in their order.
-    pub fields: Vec<(String, String)>,
+    /// The body.
+    pub body: Bytes,
 }
 
 /// The endpoint of a request that has passed the guard.
@@ -94,6 +91,18 @@ impl Admitted {
         self.guard.refuse(&self.endpoint, refusal, None, format)
     }
 
+    async fn read(
+        &self,
+        body: Body,
+        extensions: &Extensions,
+        format: Format,
+    ) -> Result<Bytes, Response<ReplyBody>> {
+        let read = self.guard.read(body).await;
+        read.map_err(|refusal| {
+            self.guard.refuse(&self.endpoint, &refusal, Some(extensions), format)
+        })
+    }
+
     fn refuse(&self, refusal: &Refusal, parts: Parts) -> Response<ReplyBody> {
         let format = negotiate::refused(&parts.headers, self.endpoint.formats);
         self.guard.refuse(&self.endpoint, refusal, Some(&self.extensions(parts)), format)
@@ -112,11 +121,8 @@ impl<S: Sync> FromRequest<S> for Message {
             Err(refusal) => return Err(admitted.refuse(&refusal, parts)),
         };
         let extensions = admitted.extensions(parts);
-        let Admitted { guard, endpoint } = &admitted;
-        let body = guard.read(body).await.map_err(|refusal| {
-            guard.refuse(endpoint, &refusal, Some(&extensions), formats.reply)
-        })?;
-        let status_policy = guard.settings.status_policy;
+        let body = admitted.read(body, &extensions, formats.reply).await?;
+        let status_policy = admitted.guard.settings.status_policy;
         Ok(Self { extensions, body, formats, status_policy })
     }
 }
@@ -132,43 +138,17 @@ impl<S: Sync> FromRequestParts<S> for Context {
     }
 }
 
-impl<S: Sync> FromRequest<S> for Form {
+impl<S: Sync> FromRequest<S> for Payload {
     type Rejection = Response<ReplyBody>;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Self::Rejection> {
         let (mut parts, body) = request.into_parts();
         let admitted = Admitted::of(&mut parts).ok_or_else(unguarded)?;
-        let fields = Fields::of(&parts.headers);
-        let checked = match origin::is_own(&fields, &parts.uri) {
-            true => negotiate::check_form(&fields),
-            false => Err(Refusal::ForeignForm),
-        };
-        if let Err(refusal) = checked {
-            return Err(admitted.refuse(&refusal, parts));
-        }
+        let format = negotiate::refused(&parts.headers, admitted.endpoint.formats);
         let extensions = admitted.extensions(parts);
-        let Admitted { guard, endpoint } = &admitted;
-        let body = guard
-            .read(body)
-            .await
-            .map_err(|refusal| guard.refuse(endpoint, &refusal, Some(&extensions), Format::Json))?;
-        Ok(Self { extensions, fields: form_fields(&body) })
+        let body = admitted.read(body, &extensions, format).await?;
+        Ok(Self { extensions, body })
     }
-}
-
-/// The fields of a form or of the query of a URI. Bytes that are not UTF-8 are replaced.
-pub fn form_fields(text: &[u8]) -> Vec<(String, String)> {
-    let decoded = |text: &[u8]| {
-        let text = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte });
-        let text: Vec<u8> = text.collect();
-        percent_decode(&text).decode_utf8_lossy().into_owned()
-    };
-    let pairs = text.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty());
-    let field = |pair: &[u8]| {
-        let end = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
-        (decoded(&pair[..end]), decoded(pair.get(end + 1..).unwrap_or_default()))
-    };
-    pairs.map(field).collect()
 }
 
 /// The response of a handler in a router that is not merged into an `HttpService`.

@@ -8,7 +8,6 @@ use http::{HeaderMap, HeaderValue, header};
 pub(super) struct Fields<'a> {
     headers: &'a HeaderMap,
     pub(super) accept: Field<'a>,
-    pub(super) authorization: Field<'a>,
     pub(super) content_encoding: Field<'a>,
     pub(super) content_length: Field<'a>,
     pub(super) content_type: Field<'a>,
@@ -30,7 +29,6 @@ impl<'a> Fields<'a> {
         let mut fields = Self {
             headers,
             accept: Field::default(),
-            authorization: Field::default(),
             content_encoding: Field::default(),
             content_length: Field::default(),
             content_type: Field::default(),
@@ -42,7 +40,6 @@ impl<'a> Fields<'a> {
         for (name, value) in headers {
             let field = match name.as_str() {
                 "accept" => &mut fields.accept,
-                "authorization" => &mut fields.authorization,
                 "content-encoding" => &mut fields.content_encoding,
                 "content-length" => &mut fields.content_length,
                 "content-type" => &mut fields.content_type,

@@ -1,6 +1,7 @@
 //! The checks of all requests, on the JSON-RPC path and on routes.
 
 use std::error::Error;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response;
@@ -10,15 +11,15 @@ use trunkline_core::extensions::Extensions;
 use trunkline_core::format::Format;
 use trunkline_core::limits::Reservation;
 
-use super::bearer::Caller;
+use super::authenticate::{Authentication, Authenticator, Authenticators, authenticate};
 use super::config::HttpConfig;
 use super::endpoint::Endpoint;
 use super::fields::Fields;
 use super::refusal::Refusal;
 use super::refusal_log::RefusalLog;
 use super::reply_body::ReplyBody;
-use super::validity::CurrentTokens;
-use super::{authority, bearer, body, origin};
+use super::validity::CurrentAuthenticators;
+use super::{authority, body, origin};
 use trunkline_core::dispatch::Dispatcher;
 use trunkline_history::History;
 
@@ -27,26 +28,43 @@ use trunkline_history::History;
 pub(super) struct Guard {
     pub(super) rpc: Dispatcher,
     pub(super) settings: HttpConfig,
-    pub(super) tokens: CurrentTokens,
+    authenticators: Authenticators,
+    /// The same, also for requests of earlier configurations.
+    pub(super) current: CurrentAuthenticators,
     pub(super) refusals: RefusalLog,
 }
 
 impl Guard {
     pub(super) fn new(rpc: Dispatcher, settings: HttpConfig) -> Self {
-        let tokens = CurrentTokens::new(settings.bearer.clone());
-        Self { rpc, settings, tokens, refusals: RefusalLog::default() }
+        let authenticators = settings.all_authenticators();
+        let current = CurrentAuthenticators::new(Arc::clone(&authenticators));
+        Self { rpc, settings, authenticators, current, refusals: RefusalLog::default() }
     }
 
-    /// Checks the host, origin, token and framing of a request, before its body is read. `fields` are its header
-    /// fields.
-    pub(super) fn admit(&self, parts: &Parts, fields: &Fields<'_>) -> Result<Caller, Refusal> {
+    pub(super) fn with_settings(self, settings: HttpConfig) -> Self {
+        Self { authenticators: settings.all_authenticators(), settings, ..self }
+    }
+
+    /// Uses the authenticators of this configuration for requests of earlier ones, too.
+    pub(super) fn end_streams(&self) {
+        self.current.replace(Arc::clone(&self.authenticators));
+    }
+
+    /// Checks the host, origin, credentials and framing of a request, before its body is read. `fields` are its header
+    /// fields, and `others` the authenticators of its routes.
+    pub(super) fn admit(
+        &self,
+        parts: &Parts,
+        fields: &Fields<'_>,
+        others: &[Arc<dyn Authenticator>],
+    ) -> Result<Option<Authentication>, Refusal> {
         self.check_site(parts, fields)?;
-        let caller = bearer::check(fields.authorization, &self.settings)?;
+        let found = authenticate(self.authenticators.iter().chain(others), parts)?;
         body::check_framing(fields)?;
-        Ok(caller)
+        Ok(found)
     }
 
-    /// The same checks for a public document, without that of the token.
+    /// The same checks for a public document, without that of the credentials.
     pub(super) fn admit_anonymous(
         &self,
         parts: &Parts,

@@ -7,13 +7,13 @@
 //! | status | when |
 //! |---|---|
 //! | 400 | malformed: Host missing or duplicate, Content-Type or Content-Length duplicate, broken chunks |
-//! | 401 | the token is missing or not accepted (`WWW-Authenticate`, which refers to the metadata of a [protected resource](HttpConfig::protected_resource)) |
-//! | 403 | the Host or Origin is not listed; a [form](Form) is not sent by a page of this server |
+//! | 401 | the credentials are missing or not accepted (`WWW-Authenticate`, which refers to the metadata of a [protected resource](HttpConfig::protected_resource)) |
+//! | 403 | the Host or Origin is not listed |
 //! | 404 | the path has no route and is not one of [`HttpConfig::paths`] |
 //! | 405 | the method is not in `Allow`: POST for calls |
 //! | 408 | the body did not arrive in time; the connection is closed |
 //! | 413 | the body is too large; the connection is closed |
-//! | 415 | not JSON in UTF-8 (or EDN, with the feature `edn`), or compressed; not a form, for [`Form`] |
+//! | 415 | not JSON in UTF-8 (or EDN, with the feature `edn`), or compressed |
 //! | 417 | an `Expect` other than `100-continue` |
 //! | 501 | a `Transfer-Encoding` other than `chunked`; the connection is closed |
 //! | 503 | the [memory budget](trunkline_core::limits::MemoryBudget) is exhausted: nothing was run (-32005, with `Retry-After`), or the reply was dropped (-32006) |
@@ -31,9 +31,11 @@
 //! 64 KiB) and 431 (headers over 128 KiB or 100 fields).
 
 mod accept;
+mod authenticate;
 mod authority;
 mod bearer;
 mod body;
+mod client_certificate;
 #[cfg(feature = "compression")]
 mod coding;
 mod config;
@@ -56,8 +58,6 @@ mod respond;
 mod response_headers;
 mod routes;
 mod service;
-mod session;
-mod sign_ins;
 mod status;
 mod validity;
 
@@ -86,18 +86,19 @@ pub(crate) use negotiate::refused as refused_format;
 
 pub use crate::request::{Headers, Peer};
 pub use accept::accepts_by_name;
+pub use authenticate::{Authentication, AuthenticationError, Authenticator};
 pub use authority::Hosts;
+pub use client_certificate::{ClientCertificate, ClientCertificates};
 pub use config::HttpConfig;
 pub use event::Event;
 pub use event_reader::{EventReader, EventTooLarge, MessageEvent};
 pub use event_stream::EventStream;
-pub use extract::{Context, Form, Message, form_fields};
+pub use extract::{Context, Message, Payload};
 pub use host::{Host, HostError};
-pub use origin::{Origin, OriginError};
+pub use origin::{Origin, OriginError, is_own_origin};
 pub use reply_body::ReplyBody;
 pub use respond::respond;
 pub use response_headers::security_headers;
 pub use routes::{ResponseFuture, Routes};
 pub use service::HttpService;
-pub use session::{SessionConfig, Sessions, SignInError};
 pub use status::StatusPolicy;

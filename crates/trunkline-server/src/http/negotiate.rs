@@ -33,18 +33,6 @@ pub(super) fn check(fields: &Fields<'_>, formats: &'static [Format]) -> Result<F
     Ok(Formats { request, reply: reply(fields, request, formats) })
 }
 
-/// Accepts a body that is declared to be a form of a page, not compressed.
-pub(super) fn check_form(fields: &Fields<'_>) -> Result<(), Refusal> {
-    if !fields.all_are(fields.content_encoding, CONTENT_ENCODING, b"identity") {
-        return Err(Refusal::Coding);
-    }
-    let declared = fields.content_type.first.filter(|_| !fields.content_type.is_repeated);
-    let essence = declared.and_then(|value| value.to_str().ok()?.split(';').next());
-    let is_form = essence
-        .is_some_and(|one| one.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded"));
-    if is_form { Ok(()) } else { Err(Refusal::NotForm) }
-}
-
 /// The format of the reply to a request without a body.
 pub(super) fn without_body(headers: &HeaderMap, formats: &[Format]) -> Format {
     reply(&Fields::of(headers), Format::Json, formats)

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use http::header::ORIGIN;
+use http::request::Parts;
 use http::{HeaderValue, Uri};
 
 use super::config::HttpConfig;
@@ -150,10 +152,21 @@ fn relative(authority: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Whether a request was sent by a page of this server, as opposed to a page of a listed origin or another program.
-pub(super) fn is_own(fields: &Fields<'_>, uri: &Uri) -> bool {
+/// Whether a request was sent by a page of this server, as opposed to a page of a listed origin or another program, for
+/// forms and for credentials that browsers send by themselves.
+///
+/// Pages with forms must not have the referrer policy `no-referrer`, with which browsers send `Origin: null`; use
+/// `same-origin`.
+#[must_use]
+pub fn is_own_origin(request: &Parts) -> bool {
+    let fields = Fields::of(&request.headers);
     let origin = fields.origin.first.filter(|_| !fields.origin.is_repeated);
-    origin.is_some_and(|origin| same_origin(origin, fields, uri))
+    origin.is_some_and(|origin| same_origin(origin, &fields, &request.uri))
+}
+
+/// Whether a request was sent by a page of another origin.
+pub(super) fn is_foreign(request: &Parts) -> bool {
+    request.headers.contains_key(ORIGIN) && !is_own_origin(request)
 }
 
 /// Whether the origin has the same host as the request. Either scheme is accepted, since the scheme is unknown

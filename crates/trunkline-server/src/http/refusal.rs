@@ -9,6 +9,7 @@ use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::format::Format;
 use trunkline_core::limits::OutOfMemory;
 
+use super::authenticate::AuthenticationError;
 use super::reply_body::{ReplyBody, content_type};
 
 /// The reason for refusing a request. The reply has an HTTP status *and* a JSON-RPC error object, for both kinds
@@ -23,20 +24,13 @@ pub(super) enum Refusal {
     Framing(&'static str),
     Host(String),
     Origin(String),
-    /// A form, or a request with a session, that does not come from a page of this server.
-    ForeignForm,
-    NoCredentials,
-    /// The token is not accepted, with the reason if the client may know it.
-    WrongCredentials(Option<&'static str>),
-    /// No keys are available to verify tokens.
-    #[cfg(feature = "jwt")]
-    NoKeys,
+    /// The remedies are those of the authenticators.
+    NoCredentials(Vec<&'static str>),
+    Credentials(AuthenticationError),
     Expectation,
     Coding,
     /// The path supports these formats.
     MediaType(&'static [Format]),
-    /// The path supports forms only.
-    NotForm,
     TooLarge {
         limit: usize,
     },
@@ -52,6 +46,12 @@ pub(super) enum Refusal {
 impl From<OutOfMemory> for Refusal {
     fn from(error: OutOfMemory) -> Self {
         Self::OutOfMemory(error)
+    }
+}
+
+impl From<AuthenticationError> for Refusal {
+    fn from(error: AuthenticationError) -> Self {
+        Self::Credentials(error)
     }
 }
 
@@ -81,35 +81,41 @@ impl Refusal {
             Self::Path => StatusCode::NOT_FOUND,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Malformed(_) | Self::Framing(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
-            Self::Host(_) | Self::Origin(_) | Self::ForeignForm => StatusCode::FORBIDDEN,
-            Self::NoCredentials | Self::WrongCredentials(_) => StatusCode::UNAUTHORIZED,
+            Self::Host(_) | Self::Origin(_) | Self::Credentials(AuthenticationError::Origin) => {
+                StatusCode::FORBIDDEN
+            }
+            Self::NoCredentials(_) | Self::Credentials(AuthenticationError::Invalid(_)) => {
+                StatusCode::UNAUTHORIZED
+            }
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
-            Self::Coding | Self::MediaType(_) | Self::NotForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Coding | Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::TransferCoding => StatusCode::NOT_IMPLEMENTED,
-            #[cfg(feature = "jwt")]
-            Self::NoKeys => StatusCode::SERVICE_UNAVAILABLE,
-            Self::OutOfMemory(_) | Self::ReplyDropped(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::OutOfMemory(_)
+            | Self::ReplyDropped(_)
+            | Self::Credentials(AuthenticationError::Unavailable) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
         }
     }
 
     fn code(&self) -> i64 {
-        match self {
-            Self::NoCredentials | Self::WrongCredentials(_) => code::UNAUTHENTICATED,
-            Self::Host(_) | Self::Origin(_) | Self::ForeignForm => code::FORBIDDEN,
-            Self::OutOfMemory(_) => code::BUSY,
-            Self::ReplyDropped(_) => code::REPLY_TOO_LARGE,
+        match (self, self.status()) {
+            (_, StatusCode::UNAUTHORIZED) => code::UNAUTHENTICATED,
+            (_, StatusCode::FORBIDDEN) => code::FORBIDDEN,
+            (Self::OutOfMemory(_), _) => code::BUSY,
+            (Self::ReplyDropped(_), _) => code::REPLY_TOO_LARGE,
             _ => code::REFUSED,
         }
     }
 
     fn message(&self) -> &'static str {
-        match self {
-            Self::NoCredentials | Self::WrongCredentials(_) => "Unauthenticated",
-            Self::Host(_) | Self::Origin(_) | Self::ForeignForm => "Forbidden",
-            Self::OutOfMemory(_) => "Server is busy",
-            Self::ReplyDropped(_) => "Reply too large",
+        match self.code() {
+            code::UNAUTHENTICATED => "Unauthenticated",
+            code::FORBIDDEN => "Forbidden",
+            code::BUSY => "Server is busy",
+            code::REPLY_TOO_LARGE => "Reply too large",
             _ => "Request refused",
         }
     }
@@ -129,15 +135,10 @@ impl Refusal {
                 format!("origin `{origin}` is not allowed; the operator of the server can allow it")
                     .into()
             }
-            Self::ForeignForm => {
-                "the request does not come from a page of this server; `Origin` must be that of \
-                 this server"
-                    .into()
+            Self::NoCredentials(remedies) => {
+                format!("missing credentials; {}", remedies.join(", or ")).into()
             }
-            Self::NoCredentials => "missing token; send `Authorization: Bearer TOKEN`".into(),
-            Self::WrongCredentials(why) => why.unwrap_or("the token is not valid").into(),
-            #[cfg(feature = "jwt")]
-            Self::NoKeys => "no keys available to verify tokens; try again later".into(),
+            Self::Credentials(error) => error.to_string().into(),
             Self::Expectation => "unsupported expectation; only 100-continue is supported".into(),
             Self::Coding => "unsupported Content-Encoding; send the body uncompressed".into(),
             Self::MediaType([Format::Json]) => {
@@ -150,9 +151,6 @@ impl Refusal {
                 format!("unsupported media type; send text in UTF-8 with Content-Type: {types}")
                     .into()
             }
-            Self::NotForm => "unsupported media type; send a form with Content-Type: \
-                 application/x-www-form-urlencoded"
-                .into(),
             Self::TooLarge { limit } => format!("body exceeds {limit} bytes").into(),
             Self::BodyTimeout => "body did not arrive in time".into(),
             Self::BrokenBody => "invalid framing of the body".into(),
@@ -169,8 +167,10 @@ impl Refusal {
     /// The header associated with the status.
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
-            Self::NoCredentials => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
-            Self::WrongCredentials(why) => Some((WWW_AUTHENTICATE, invalid_token(*why))),
+            Self::NoCredentials(_) => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
+            Self::Credentials(AuthenticationError::Invalid(why)) => {
+                Some((WWW_AUTHENTICATE, invalid_token(*why)))
+            }
             Self::Coding => Some((ACCEPT_ENCODING, HeaderValue::from_static("identity"))),
             Self::OutOfMemory(_) => Some((RETRY_AFTER, HeaderValue::from_static("1"))),
             _ => None,

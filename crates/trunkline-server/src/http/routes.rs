@@ -9,8 +9,7 @@ use std::task::{Context, Poll};
 
 use axum::extract::Request;
 use axum::routing::post;
-use http::request::Parts;
-use http::{HeaderValue, Method, Response, StatusCode};
+use http::{Method, Response, StatusCode};
 use tower::{Service, layer::layer_fn};
 use trunkline_core::call::MaybeReady;
 use trunkline_core::error::ErrorObject;
@@ -19,15 +18,15 @@ use trunkline_core::format::Format;
 use trunkline_core::reply::Reply;
 
 use super::accept::accepts_by_name;
-use super::bearer::Caller;
+use super::authenticate::{Authenticator, principal};
 use super::endpoint::Endpoint;
 use super::extract::{Admitted, Message};
 use super::fields::Fields;
 use super::guard::Guard;
+use super::negotiate;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
-use super::session::Sessions;
-use super::{negotiate, origin};
+use super::validity::Accepted;
 
 /// The routes of an endpoint: an [`axum::Router`] and the name of the endpoint.
 ///
@@ -54,14 +53,12 @@ pub struct Routes {
     access: RouteAccess,
 }
 
-/// The credentials that routes accept.
+/// The callers that may use routes.
 #[derive(Debug, Clone)]
 enum RouteAccess {
-    /// A bearer token.
-    Token,
-    /// A bearer token, or the cookie of a session.
-    Session(Sessions),
-    /// None: everyone may use the routes.
+    /// Those that the service, or one of these, authenticates.
+    Authenticated(Vec<Arc<dyn Authenticator>>),
+    /// Everyone.
     Public,
 }
 
@@ -94,20 +91,25 @@ impl Routes {
     pub fn new(name: &'static str, router: axum::Router) -> Self {
         let refusal = |error| Reply::error(error, None).into_json().unwrap_or_default();
         let formats = &[Format::Json];
-        let endpoint = Endpoint { name, protocol: JSON_RPC, formats, is_compressed: true, refusal };
-        Self { endpoint, router, messages: Vec::new(), access: RouteAccess::Token }
+        let endpoint = Endpoint { name, protocol: JSON_RPC, formats, has_routes: true, refusal };
+        let access = RouteAccess::Authenticated(Vec::new());
+        Self { endpoint, router, messages: Vec::new(), access }
     }
 
-    /// Also accepts the cookie of a session in place of the header `Authorization`. Browsers without a session, whose
-    /// GET requests accept `text/html` by name, get the [sign-in page](super::SessionConfig::sign_in_page).
+    /// Also accepts requests that this authenticates, if they have no credentials of the service, such as those with the
+    /// cookie of a session. GET requests that are not authenticated and accept `text/html` by name, as sent by browsers,
+    /// get its [page](Authenticator::page).
     ///
     /// [Handlers of messages](Self::messages) are excluded.
-    pub fn sessions(mut self, sessions: &Sessions) -> Self {
-        self.access = RouteAccess::Session(sessions.clone());
+    pub fn authenticator(mut self, authenticator: Arc<dyn Authenticator>) -> Self {
+        match &mut self.access {
+            RouteAccess::Authenticated(all) => all.push(authenticator),
+            RouteAccess::Public => {}
+        }
         self
     }
 
-    /// Accepts requests without a token, for static files and sign-in forms. The principal is not set.
+    /// Accepts requests without credentials, for static files and sign-in forms. The principal is not set.
     pub fn public(mut self) -> Self {
         self.access = RouteAccess::Public;
         self
@@ -207,44 +209,6 @@ struct Guarded<S> {
     access: Arc<RouteAccess>,
 }
 
-impl RouteAccess {
-    /// Checks a request, with the credentials that the routes accept. Returns the caller and its token.
-    fn admit(
-        &self,
-        guard: &Guard,
-        parts: &Parts,
-    ) -> Result<(Caller, Option<HeaderValue>), Refusal> {
-        let mut fields = Fields::of(&parts.headers);
-        let session = match self {
-            Self::Public => {
-                return guard.admit_anonymous(parts, &fields).map(|()| (Caller::Anonymous, None));
-            }
-            Self::Session(sessions) if fields.authorization.first.is_none() => {
-                sessions.authorization(&parts.headers)
-            }
-            Self::Token | Self::Session(_) => None,
-        };
-        if let Some(authorization) = &session {
-            // A browser sends the cookie with requests of other pages on the same host, too.
-            if !parts.method.is_safe() && !origin::is_own(&fields, &parts.uri) {
-                return Err(Refusal::ForeignForm);
-            }
-            fields.authorization.first = Some(authorization);
-        }
-        let caller = guard.admit(parts, &fields)?;
-        Ok((caller, fields.authorization.first.cloned()))
-    }
-
-    /// The response to a refused request, if it is not that of the endpoint.
-    fn refused(&self, parts: &Parts, refusal: &Response<ReplyBody>) -> Option<Response<ReplyBody>> {
-        let Self::Session(sessions) = self else { return None };
-        let is_page = parts.method == Method::GET
-            && refusal.status() == StatusCode::UNAUTHORIZED
-            && accepts_by_name(&parts.headers, "text/html");
-        is_page.then(|| sessions.sign_in_page(&parts.uri))
-    }
-}
-
 type Answer = Pin<Box<dyn Future<Output = Result<Response<ReplyBody>, Infallible>> + Send>>;
 
 impl<S> Service<Request> for Guarded<S>
@@ -269,25 +233,39 @@ where
             let Admitted { guard, endpoint } = admitted.clone();
             let (mut parts, body) = request.into_parts();
             let format = negotiate::refused(&parts.headers, endpoint.formats);
-            let caller = match access.admit(&guard, &parts) {
-                Ok((caller, token)) => caller.principal().await.map(|caller| (caller, token)),
-                Err(refusal) => Err(refusal),
-            };
-            let (principal, token) = match caller {
-                Ok(caller) => caller,
-                Err(refusal) => {
-                    let response = admitted.refuse_head(&refusal, format);
-                    return Ok(access.refused(&parts, &response).unwrap_or(response));
+            let fields = Fields::of(&parts.headers);
+            let (checked, others) = match &*access {
+                RouteAccess::Public => {
+                    (guard.admit_anonymous(&parts, &fields).map(|()| None), &[][..])
+                }
+                RouteAccess::Authenticated(others) => {
+                    (guard.admit(&parts, &fields, others), &**others)
                 }
             };
-            let caller = principal.clone().zip(token);
-            if let Some(principal) = principal {
-                parts.extensions.insert(principal);
-            }
+            let principal = match checked {
+                Ok(found) => principal(found).await,
+                Err(refusal) => Err(refusal),
+            };
+            let principal = match principal {
+                Ok(principal) => principal,
+                Err(refusal) => {
+                    let response = admitted.refuse_head(&refusal, format);
+                    let has_page = parts.method == Method::GET
+                        && response.status() == StatusCode::UNAUTHORIZED
+                        && accepts_by_name(&parts.headers, "text/html");
+                    let mut others = others.iter().filter(|_| has_page);
+                    return Ok(others.find_map(|one| one.page(&parts)).unwrap_or(response));
+                }
+            };
+            let accepted = principal.map(|principal| {
+                let request = parts.clone();
+                parts.extensions.insert(principal.clone());
+                Accepted { request, principal, others: others.to_vec() }
+            });
             parts.extensions.insert(admitted);
             let Ok(response) = route.call(Request::from_parts(parts, body)).await;
             let response = response.map(ReplyBody::from_axum);
-            let response = guard.tokens.limit(response, caller);
+            let response = guard.current.limit(response, || accepted);
             Ok(guard.reserve(&endpoint, response, None, format))
         })
     }

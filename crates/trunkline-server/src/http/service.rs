@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::Either;
-use http::header::{ALLOW, AUTHORIZATION, ETAG, HeaderName, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ALLOW, ETAG, HeaderName, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 use http_body::Body;
@@ -25,6 +25,7 @@ use trunkline_core::extensions::Extensions;
 use trunkline_core::format::Format;
 
 use super::accept::accepts_by_name;
+use super::authenticate::principal;
 use super::coding::Coding;
 use super::config::HttpConfig;
 use super::endpoint::Endpoint;
@@ -37,8 +38,9 @@ use super::reply_body::ReplyBody;
 use super::respond::respond;
 use super::response_headers::ResponseHeaders;
 use super::routes::{MessageHandler, ResponseFuture, Routes, layered};
+use super::validity::Accepted;
 use super::{negotiate, origin, request_id};
-use crate::request::{Head, Headers, Peer};
+use crate::request::{Head, Peer};
 use trunkline_core::dispatch::{Dispatcher, Incoming};
 
 /// A service of HTTP requests for JSON-RPC calls and routes. Serve it with a [`Server`](crate::Server), or mount it
@@ -97,18 +99,16 @@ impl HttpService {
     }
 
     /// Replaces the configuration, for all clones and for requests that have not begun. Connections and routes, with
-    /// their state, remain; streams of events end if their token is not accepted any more. Sessions have their own [tokens](super::Sessions::replace_tokens).
+    /// their state, remain; streams of events end if their credentials are not accepted any more.
     pub fn replace_config(&self, settings: HttpConfig) {
         self.change(|Inner { guard, addresses, routes, .. }| {
             let mut settings = settings;
             for address in &addresses {
                 settings.hosts.allow_address(*address);
             }
-            let guard = Guard { settings, ..Arc::unwrap_or_clone(guard) };
-            Inner::new(guard, addresses, routes)
+            Inner::new(Arc::unwrap_or_clone(guard).with_settings(settings), addresses, routes)
         });
-        let guard = Arc::clone(&self.current().guard);
-        guard.tokens.replace(guard.settings.bearer.clone());
+        self.current().guard.end_streams();
     }
 
     fn change(&self, change: impl FnOnce(Inner) -> Inner) {
@@ -275,16 +275,16 @@ impl Inner {
     {
         let (mut parts, body) = request.into_parts();
         let fields = Fields::of(&parts.headers);
-        let admitted = self.guard.admit(&parts, &fields).and_then(|caller| {
+        let admitted = self.guard.admit(&parts, &fields, &[]).and_then(|found| {
             if parts.method != Method::POST {
                 return Err(Refusal::Method(parts.method.clone()));
             }
-            Ok((caller, negotiate::check(&fields, endpoint.formats)?))
+            Ok((found, negotiate::check(&fields, endpoint.formats)?))
         });
         async move {
             let guard = &self.guard;
             let admitted = match admitted {
-                Ok((caller, formats)) => caller.principal().await.map(|caller| (caller, formats)),
+                Ok((found, formats)) => principal(found).await.map(|found| (found, formats)),
                 Err(refusal) => Err(refusal),
             };
             let (principal, formats) = match admitted {
@@ -297,7 +297,7 @@ impl Inner {
             if let Some(principal) = principal {
                 parts.extensions.insert(principal);
             }
-            let coding = endpoint.is_compressed.then(|| Coding::accepted(&parts.headers));
+            let coding = endpoint.has_routes.then(|| Coding::accepted(&parts.headers));
             let policy = guard.settings.policy.clone();
             let head = Head::new(parts, peer, endpoint.name, endpoint.protocol, policy);
             let extensions = Extensions::from_origin(head);
@@ -307,10 +307,13 @@ impl Inner {
                     return self.refuse(&endpoint, &refusal, Some(&extensions), formats.reply);
                 }
             };
-            let caller = caller(&extensions);
+            let of_stream = endpoint.has_routes.then(|| extensions.clone());
             let status_policy = guard.settings.status_policy;
             let message = Message { extensions, body, formats, status_policy };
-            let response = guard.tokens.limit(handler.answer(message).await, caller);
+            let mut response = handler.answer(message).await;
+            if let Some(extensions) = of_stream {
+                response = guard.current.limit(response, || accepted(&extensions));
+            }
             let response = guard.reserve(&endpoint, response, None, formats.reply);
             match coding {
                 Some(coding) => coding.apply(response),
@@ -390,11 +393,10 @@ fn calls(guard: Arc<Guard>) -> MessageHandler {
     })
 }
 
-/// The caller of a request, with its token.
-fn caller(extensions: &Extensions) -> Option<(Principal, HeaderValue)> {
-    let principal = Principal::of(extensions)?;
-    let authorization = Headers::of(extensions)?.get(AUTHORIZATION)?;
-    Some((principal.clone(), authorization.clone()))
+/// The request of a message with a principal.
+fn accepted(extensions: &Extensions) -> Option<Accepted> {
+    let (principal, request) = (Principal::of(extensions)?, Head::parts(extensions)?);
+    Some(Accepted { request: request.clone(), principal: principal.clone(), others: Vec::new() })
 }
 
 fn boxed<T>(

@@ -1,4 +1,4 @@
-//! The end of event streams whose token is not accepted any more.
+//! The end of event streams whose credentials are not accepted any more.
 
 use std::pin::{Pin, pin};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -6,92 +6,90 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use futures_util::future::select;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Response};
+use http::request::Parts;
+use http::{Method, Response};
 use http_body::{Body, Frame};
 use tokio::sync::Notify;
 use tokio::time::sleep;
-use trunkline_access::{Principal, Tokens};
+use trunkline_access::Principal;
 
-use super::bearer;
-use super::bearer::Caller;
+use super::authenticate::{AuthenticationError, Authenticator, Authenticators, authenticate};
 use super::reply_body::ReplyBody;
 
 /// Tokens expire without notice.
 const INTERVAL: Duration = Duration::from_secs(30);
 
-/// The tokens that a service accepts now, for requests that were accepted before. Clones share them.
-#[derive(Clone, Default)]
-pub(super) struct CurrentTokens(Arc<Shared>);
+/// The authenticators of a service, also for requests that were accepted before. Clones share them.
+#[derive(Clone)]
+pub(super) struct CurrentAuthenticators(Arc<Shared>);
 
-#[derive(Default)]
 struct Shared {
-    tokens: RwLock<Tokens>,
+    all: RwLock<Authenticators>,
     changed: Notify,
 }
 
-/// The credentials of a request.
-pub(super) struct Credentials {
-    /// The header `Authorization`, or that of the session.
-    authorization: HeaderValue,
-    principal: Principal,
-    tokens: CurrentTokens,
+/// An accepted request.
+pub(super) struct Accepted {
+    pub(super) request: Parts,
+    pub(super) principal: Principal,
+    /// The authenticators of its routes.
+    pub(super) others: Vec<Arc<dyn Authenticator>>,
 }
 
-impl CurrentTokens {
-    pub(super) fn new(tokens: Tokens) -> Self {
-        let current = Self::default();
-        current.replace(tokens);
-        current
+impl CurrentAuthenticators {
+    pub(super) fn new(all: Authenticators) -> Self {
+        Self(Arc::new(Shared { all: RwLock::new(all), changed: Notify::new() }))
     }
 
-    pub(super) fn replace(&self, tokens: Tokens) {
-        *self.0.tokens.write().unwrap_or_else(PoisonError::into_inner) = tokens;
+    pub(super) fn replace(&self, all: Authenticators) {
+        *self.0.all.write().unwrap_or_else(PoisonError::into_inner) = all;
         self.0.changed.notify_waiters();
     }
 
-    /// Ends the body of a response that is a stream of events when the caller's token is not accepted any more, or is
-    /// that of another principal. Replies of other types end by themselves.
+    /// Ends the body of a response that is a stream of events when the credentials of its request are not accepted any
+    /// more, or are those of another principal. Replies of other types end by themselves.
     pub(super) fn limit(
         &self,
         response: Response<ReplyBody>,
-        caller: Option<(Principal, HeaderValue)>,
+        accepted: impl FnOnce() -> Option<Accepted>,
     ) -> Response<ReplyBody> {
-        let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-        let is_stream = kind.is_some_and(|kind| kind.starts_with(b"text/event-stream"));
-        let Some((principal, authorization)) = caller.filter(|_| is_stream) else {
+        let kind = response.headers().get(CONTENT_TYPE);
+        if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
             return response;
-        };
-        let credentials = Credentials { authorization, principal, tokens: self.clone() };
+        }
+        let Some(mut accepted) = accepted() else { return response };
+        // Its origin was checked before.
+        accepted.request.method = Method::GET;
+        let current = self.clone();
         response.map(|body| {
-            let ended = Box::pin(credentials.until_invalid());
+            let ended = Box::pin(async move { current.until_refused(&accepted).await });
             ReplyBody::stream(LimitedBody { body, ended: Some(ended) })
         })
     }
-}
 
-impl Credentials {
-    async fn until_invalid(self) {
+    async fn until_refused(&self, accepted: &Accepted) {
         loop {
-            let changed = self.tokens.0.changed.notified();
-            if !self.is_valid() {
+            let changed = self.0.changed.notified();
+            if !self.accepts(accepted) {
                 return;
             }
             select(pin!(changed), pin!(sleep(INTERVAL))).await;
         }
     }
 
-    fn is_valid(&self) -> bool {
-        let tokens = self.tokens.0.tokens.read().unwrap_or_else(PoisonError::into_inner).clone();
-        match bearer::check_value(&self.authorization, &tokens) {
-            Ok(Caller::Known(known)) => known == self.principal,
-            // Without keys, it is not known whether the token is valid.
-            #[cfg(feature = "jwt")]
-            Ok(Caller::Pending(_)) => true,
-            Ok(Caller::Anonymous) => true,
-            #[cfg(feature = "jwt")]
-            Err(super::refusal::Refusal::NoKeys) => true,
+    fn accepts(&self, accepted: &Accepted) -> bool {
+        let all = Arc::clone(&self.0.all.read().unwrap_or_else(PoisonError::into_inner));
+        match authenticate(all.iter().chain(&accepted.others), &accepted.request) {
+            Ok(None) => true,
+            Ok(Some(verified)) => match verified.now_or_never() {
+                Some(Ok(principal)) => principal == accepted.principal,
+                // Without keys, it is not known whether the token is valid.
+                Some(Err(AuthenticationError::Unavailable)) | None => true,
+                Some(Err(_)) => false,
+            },
             Err(_) => false,
         }
     }

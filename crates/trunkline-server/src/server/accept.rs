@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use super::answer::Answer;
 use super::config::DrainMode;
-use super::connection;
+use super::connection::{self, Client};
 #[cfg(feature = "tls")]
 use super::handshake;
 use super::shared::Shared;
@@ -81,7 +81,8 @@ impl<A: Answer> Acceptor<A> {
             spawn(&self.tasks, handshake::serve(socket, peer, tls, service, shared), open);
             return;
         }
-        spawn(&self.tasks, connection::serve(socket, peer, service, shared), open);
+        let client = Client { address: peer, certificate: None };
+        spawn(&self.tasks, connection::serve(socket, client, service, shared), open);
     }
 
     /// Serves the connections that wait on a socket before it is closed, which would reset them.

@@ -23,7 +23,7 @@ use super::reply::{Reply, Running};
 use super::shared::Shared;
 use super::stream::Stream;
 use super::watch::{Overdue, Watch};
-use crate::http::refused_format;
+use crate::http::{ClientCertificate, refused_format};
 use crate::status::Phase;
 
 /// The interval in which a draining server checks whether the first request of a connection has arrived.
@@ -33,15 +33,16 @@ const POLL: Duration = Duration::from_millis(5);
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Serves a connection until it ends, times out, or the server stops.
-pub(super) async fn serve<A, S>(socket: S, peer: SocketAddr, service: Arc<A>, shared: Arc<Shared>)
+pub(super) async fn serve<A, S>(socket: S, client: Client, service: Arc<A>, shared: Arc<Shared>)
 where
     A: Answer,
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
+    let peer = client.address;
     let watch = Arc::new(Watch::new());
     let stream = TokioIo::new(Stream::new(socket, Arc::clone(&watch)));
     let requests =
-        Requests { service, peer, watch: Arc::clone(&watch), shared: Arc::clone(&shared) };
+        Requests { service, client, watch: Arc::clone(&watch), shared: Arc::clone(&shared) };
     let requests = Arc::new(requests);
     let service = service_fn(move |request| Arc::clone(&requests).answer(request));
     let mut connection = pin!(shared.builder.serve_connection(stream, service));
@@ -127,10 +128,17 @@ async fn event(event: Event, after: Duration, shared: Arc<Shared>) -> Event {
     event
 }
 
+/// The other end of a connection.
+pub(super) struct Client {
+    pub(super) address: SocketAddr,
+    /// The certificate that it has authenticated itself with.
+    pub(super) certificate: Option<ClientCertificate>,
+}
+
 /// The requests of one connection.
 struct Requests<A> {
     service: Arc<A>,
-    peer: SocketAddr,
+    client: Client,
     watch: Arc<Watch>,
     shared: Arc<Shared>,
 }
@@ -141,8 +149,11 @@ impl<A: Answer> Requests<A> {
         self: Arc<Self>,
         request: Request<Incoming>,
     ) -> Result<Response<Reply<A::Body>>, Infallible> {
-        let Self { service, peer, watch, shared } = &*self;
-        let request = shared.with_scheme(request);
+        let Self { service, client, watch, shared } = &*self;
+        let mut request = shared.with_scheme(request);
+        if let Some(certificate) = &client.certificate {
+            request.extensions_mut().insert(certificate.clone());
+        }
         let health = shared.settings.health.as_ref();
         let page =
             health.and_then(|health| Some((health, Page::at(health, request.uri().path())?)));
@@ -161,7 +172,7 @@ impl<A: Answer> Requests<A> {
         }
         let version = request.version();
         // Calls catch panics themselves. This catches panics outside of calls.
-        let answer = AssertUnwindSafe(service.answer(request, *peer)).catch_unwind().await;
+        let answer = AssertUnwindSafe(service.answer(request, client.address)).catch_unwind().await;
         let Ok(mut response) = answer else {
             return Ok(health::failed().map(|page| Reply::own(page, running)));
         };

@@ -14,10 +14,10 @@ use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::outcome::Outcome;
 
 use super::answer::Answer;
-use super::connection;
+use super::connection::{self, Client};
 use super::shared::Shared;
 use super::stream::Stream;
-use super::tls::Tls;
+use super::tls::{Tls, client_certificate};
 use super::watch::Watch;
 
 /// The content type of a handshake record, the first byte of a TLS connection (RFC 8446, section 5.1).
@@ -46,7 +46,11 @@ pub(in crate::server) async fn serve<A: Answer>(
         () = stopped => return,
     };
     match result {
-        Ok(Ok(Some(stream))) => connection::serve(stream, peer, service, shared).await,
+        Ok(Ok(Some(stream))) => {
+            let certificate = client_certificate(stream.get_ref().1);
+            let client = Client { address: peer, certificate };
+            connection::serve(stream, client, service, shared).await;
+        }
         Ok(Ok(None)) => {}
         Ok(Err(error)) => tracing::debug!(%peer, %error, "TLS handshake failed"),
         Err(_) => tracing::debug!(%peer, "TLS handshake timed out"),

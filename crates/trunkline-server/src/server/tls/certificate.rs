@@ -1,28 +1,19 @@
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
-use rustls::server::{ClientHello, ResolvesServerCert};
-use rustls::sign::CertifiedKey;
+use rustls::ServerConnection;
+use webpki::EndEntityCert;
 
-/// The certificate of new connections.
-#[derive(Debug)]
-pub(super) struct CurrentCertificate(RwLock<Arc<CertifiedKey>>);
+use crate::http::ClientCertificate;
 
-impl CurrentCertificate {
-    pub(super) fn new(certified: CertifiedKey) -> Self {
-        Self(RwLock::new(Arc::new(certified)))
-    }
-
-    pub(super) fn get(&self) -> Arc<CertifiedKey> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub(super) fn replace(&self, certified: Arc<CertifiedKey>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = certified;
-    }
-}
-
-impl ResolvesServerCert for CurrentCertificate {
-    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.get())
-    }
+/// The certificate of the client of a connection, which the handshake has verified.
+pub(in crate::server) fn client_certificate(
+    connection: &ServerConnection,
+) -> Option<ClientCertificate> {
+    let der = connection.peer_certificates()?.first()?;
+    let parsed = EndEntityCert::try_from(der).ok();
+    let name = parsed.and_then(|parsed| {
+        let name = parsed.valid_uri_names().next().or_else(|| parsed.valid_dns_names().next());
+        name.map(Arc::from)
+    });
+    Some(ClientCertificate::new(&**der, name))
 }

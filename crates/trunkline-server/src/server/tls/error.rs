@@ -45,6 +45,14 @@ pub enum TlsError {
         /// The defect.
         source: rustls::Error,
     },
+    /// A certificate cannot be that of an authority of clients.
+    #[error("a certificate in {} cannot be used as an authority of clients", path.display())]
+    ClientCa {
+        /// The file.
+        path: PathBuf,
+        /// The defect.
+        source: rustls::Error,
+    },
     /// TLS 1.2 and 1.3 are not supported.
     #[error("failed to configure TLS")]
     Unsupported(#[source] rustls::Error),

@@ -7,19 +7,18 @@ mod files;
 use std::fmt;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use rustls::ServerConfig;
-use rustls::crypto::ring;
 use tokio_rustls::TlsAcceptor;
 
 pub use error::TlsError;
 
-use certificate::CurrentCertificate;
+pub(super) use certificate::client_certificate;
 use files::{Files, Stamp};
 
-/// TLS 1.2 and 1.3 with a certificate and its key from PEM files. Clones share the certificate.
+/// TLS 1.2 and 1.3 with a certificate and its key from PEM files. Clones share them.
 ///
 /// A running server checks the files at an [interval](Self::check_interval). When they have changed, new
 /// connections use the new certificate; open connections are not affected. If the new files are unusable, an
@@ -44,13 +43,13 @@ pub struct Tls {
 
 /// The state shared by clones.
 struct Shared {
-    current: Arc<CurrentCertificate>,
+    /// The configuration of new connections.
+    current: RwLock<Arc<ServerConfig>>,
     /// Locked while the files are read.
     source: Mutex<Source>,
-    acceptor: TlsAcceptor,
 }
 
-/// The files of the certificate.
+/// The files.
 struct Source {
     files: Files,
     /// The stamp of the files when they were last read.
@@ -67,19 +66,26 @@ impl Tls {
         certificate: impl Into<PathBuf>,
         key: impl Into<PathBuf>,
     ) -> Result<Self, TlsError> {
-        let files = Files { certificate: certificate.into(), key: key.into() };
+        let files = Files { certificate: certificate.into(), key: key.into(), client_ca: None };
         let seen = files.stamp();
-        let current = Arc::new(CurrentCertificate::new(files.read()?));
-        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(TlsError::Unsupported)?
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::clone(&current) as _);
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let acceptor = TlsAcceptor::from(Arc::new(config));
-        let source = Mutex::new(Source { files, seen });
-        let shared = Arc::new(Shared { current, source, acceptor });
+        let current = RwLock::new(files.read()?);
+        let shared = Arc::new(Shared { current, source: Mutex::new(Source { files, seen }) });
         Ok(Self { shared, check_interval: Some(Duration::from_secs(60)) })
+    }
+
+    /// Asks clients for a certificate that an authority in this PEM file has signed, for
+    /// [authentication](crate::http::ClientCertificates). A handshake with an invalid certificate, or one that is not for
+    /// clients, fails. Clients without a certificate are accepted; their requests need other credentials.
+    ///
+    /// # Errors
+    /// When the file cannot be read or has a certificate that is not that of an authority.
+    pub fn client_ca(self, authorities: impl Into<PathBuf>) -> Result<Self, TlsError> {
+        let mut source = self.shared.source();
+        source.files.client_ca = Some(authorities.into());
+        let stamp = source.files.stamp();
+        self.shared.reload(&mut source, stamp)?;
+        drop(source);
+        Ok(self)
     }
 
     /// Sets the interval for checking the files for changes. Default: 1 min. `None`: never.
@@ -92,26 +98,26 @@ impl Tls {
     /// Reads the files again, for new connections. This blocks the thread.
     ///
     /// # Errors
-    /// When the files are unusable. The previous certificate remains in use.
+    /// When the files are unusable. The previous ones remain in use.
     pub fn reload(&self) -> Result<(), TlsError> {
         let mut source = self.shared.source();
         let stamp = source.files.stamp();
         self.shared.reload(&mut source, stamp)
     }
 
-    /// Uses the certificate and the files of `other`, for new connections and later checks.
+    /// Uses the configuration and the files of `other`, for new connections and later checks.
     pub fn replace(&self, other: &Self) {
         let other_source = other.shared.source();
         let (files, seen) = (other_source.files.clone(), other_source.seen.clone());
         // `other` may be a clone.
         drop(other_source);
         let mut source = self.shared.source();
-        self.shared.current.replace(other.shared.current.get());
+        self.shared.replace(other.shared.current());
         *source = Source { files, seen };
     }
 
-    pub(super) fn acceptor(&self) -> &TlsAcceptor {
-        &self.shared.acceptor
+    pub(super) fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(self.shared.current())
     }
 
     /// Reloads the files when they have changed, until the server has stopped.
@@ -137,6 +143,14 @@ impl Shared {
         self.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn current(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn replace(&self, config: Arc<ServerConfig>) {
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;
+    }
+
     fn reload_if_changed(&self) {
         let mut source = self.source();
         let stamp = source.files.stamp();
@@ -157,7 +171,7 @@ impl Shared {
     /// `stamp` is from before reading, so that a change during reading is detected by the next check.
     fn reload(&self, source: &mut Source, stamp: Stamp) -> Result<(), TlsError> {
         source.seen = stamp;
-        self.current.replace(Arc::new(source.files.read()?));
+        self.replace(source.files.read()?);
         Ok(())
     }
 }

@@ -1,21 +1,23 @@
 //! Tokens and rules that are replaced while requests and streams of them are open.
 
 use std::pin::pin;
+use std::sync::{Arc, RwLock};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::pending;
-use http::{Request, Response};
+use http::request::Parts;
+use http::{HeaderValue, Request, Response};
 use http_body_util::{BodyExt, Full, StreamBody};
 use serde_json::Value;
 use trunkline::Router;
-use trunkline::access::Principal;
 use trunkline::access::jwt::{Algorithm, Jwt, JwtConfig, Keys};
+use trunkline::access::{Principal, Tokens};
 use trunkline::http::{
-    Event, EventStream, HttpConfig, HttpService, Peer, ReplyBody, ResponseFuture, Routes,
-    SessionConfig, Sessions,
+    Authentication, Authenticator, Event, EventStream, HttpConfig, HttpService, ReplyBody,
+    ResponseFuture, Routes,
 };
 use trunkline::layers::authorize::{Role, Rules, SharedRules, principal};
 
@@ -100,9 +102,70 @@ async fn clones_of_a_service_share_routes_and_configuration() {
     }
 }
 
+/// Accepts cookies that are one of these tokens.
+#[derive(Debug, Clone)]
+struct Cookies(Arc<RwLock<Tokens>>);
+
+impl Cookies {
+    fn new(tokens: &Tokens) -> Self {
+        Self(Arc::new(RwLock::new(tokens.clone())))
+    }
+}
+
+impl Authenticator for Cookies {
+    fn authenticate(&self, request: &Parts) -> Option<Authentication> {
+        let token = request.headers.get("cookie")?.to_str().ok()?;
+        let (mut head, ()) = Request::new(()).into_parts();
+        let value = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
+        head.headers.insert("authorization", value);
+        self.0.read().unwrap().authenticate(&head)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "send a cookie"
+    }
+
+    fn page(&self, request: &Parts) -> Option<Response<ReplyBody>> {
+        Some(Response::new(ReplyBody::from(format!("page {}", request.uri).into_bytes())))
+    }
+}
+
+#[tokio::test]
+async fn routes_have_further_authenticators() {
+    let config = config(&[("ada", "a"), ("bob", "b")], &SharedRules::default());
+    let cookies = Cookies::new(&config.bearer);
+    let name = async |caller: trunkline::http::Context| {
+        Principal::of(&caller.extensions).unwrap().name().to_owned()
+    };
+    let router = axum::Router::new().route("/name", axum::routing::get(name));
+    let routes = Routes::new("name", router).authenticator(Arc::new(cookies));
+    let service = Router::new().build().unwrap().http_with(config).merge(routes);
+    let html = ("accept", "text/html");
+    let rows: [(&str, &[(&str, &str)], u16, &str); 8] = [
+        ("none", &[], 401, "send `Authorization: Bearer TOKEN`, or send a cookie"),
+        ("a token", &[("authorization", "Bearer a")], 200, "ada"),
+        ("a cookie", &[("cookie", "b")], 200, "bob"),
+        ("the token decides", &[("authorization", "Bearer a"), ("cookie", "b")], 200, "ada"),
+        ("a wrong token", &[("authorization", "Bearer x"), ("cookie", "b")], 401, "not valid"),
+        ("a wrong cookie", &[("cookie", "x")], 401, "not valid"),
+        ("a browser", &[html], 200, "page /name"),
+        ("a browser with a wrong cookie", &[html, ("cookie", "x")], 200, "page /name"),
+    ];
+    for (row, headers, status, part) in rows {
+        let request = Request::get("/name").header("host", "localhost");
+        let request =
+            headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let response = service.handle(request.body(Full::<Bytes>::default()).unwrap()).await;
+        assert_eq!(response.status(), status, "{row}");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        assert!(body.contains(part), "{row}: {body}");
+    }
+}
+
 /// A service whose streams never end by themselves: events at `/events` and, as replies to messages, at `/messages`;
 /// other bytes at `/bytes`.
-fn streams(sessions: &Sessions, config: HttpConfig) -> HttpService {
+fn streams(cookies: &Cookies, config: HttpConfig) -> HttpService {
     let events = || EventStream::new(pending::<Event>()).into_response();
     let bytes = || {
         let frames = pending::<Result<http_body::Frame<Bytes>, std::io::Error>>();
@@ -112,7 +175,7 @@ fn streams(sessions: &Sessions, config: HttpConfig) -> HttpService {
         .route("/events", axum::routing::get(async move || events()))
         .route("/bytes", axum::routing::get(async move || bytes()));
     let routes = Routes::new("streams", router)
-        .sessions(sessions)
+        .authenticator(Arc::new(cookies.clone()))
         .messages("/messages", move |_| ResponseFuture::value(events()));
     Router::new().build().unwrap().http_with(config).merge(routes)
 }
@@ -122,17 +185,15 @@ async fn streams_of_events_end_when_their_token_is_not_accepted_any_more() {
     let rules = SharedRules::default();
     let before = config(&[("ada", "kept"), ("bob", "removed"), ("eve", "renamed")], &rules);
     let after = config(&[("ada", "kept"), ("mallory", "renamed"), ("new", "added")], &rules);
-    let sessions =
-        Sessions::new(before.bearer.clone(), SessionConfig::new(|_| Response::default()));
-    let cookie = sessions.sign_in("removed", &http::HeaderMap::new(), Peer(None)).await.unwrap();
-    let cookie = cookie.to_str().unwrap().split(';').next().unwrap().to_owned();
-    let service = streams(&sessions, before);
+    let cookies = Cookies::new(&before.bearer);
+    let service = streams(&cookies, before);
     let bearer = |token: &str| ("authorization", format!("Bearer {token}"));
     let rows = [
         ("GET", "/events", bearer("kept"), false),
         ("GET", "/events", bearer("removed"), true),
         ("GET", "/events", bearer("renamed"), true),
-        ("GET", "/events", ("cookie", cookie), true),
+        ("GET", "/events", ("cookie", "kept".to_owned()), false),
+        ("GET", "/events", ("cookie", "removed".to_owned()), true),
         ("POST", "/messages", bearer("kept"), false),
         ("POST", "/messages", bearer("removed"), true),
         // It would look complete.
@@ -154,6 +215,7 @@ async fn streams_of_events_end_when_their_token_is_not_accepted_any_more() {
         }
         bodies.push((format!("{path}, {value}"), frames, ends));
     }
+    *cookies.0.write().unwrap() = after.bearer.clone();
     service.replace_config(after);
     for (row, frames, ends) in bodies {
         let ended = tokio::time::timeout(Duration::from_millis(50), frames.count()).await;
@@ -168,9 +230,8 @@ async fn streams_of_events_end_when_their_token_has_expired() {
     let keys = Keys::jwks(&super::set([signer.named_jwk("k")])).unwrap();
     let jwt = Jwt::new(keys, JwtConfig { leeway: Duration::ZERO, ..JwtConfig::default() });
     let config = HttpConfig { bearer: jwt.into(), ..HttpConfig::default() };
-    let sessions =
-        Sessions::new(config.bearer.clone(), SessionConfig::new(|_| Response::default()));
-    let service = streams(&sessions, config);
+    let cookies = Cookies::new(&config.bearer);
+    let service = streams(&cookies, config);
     let mut bodies = Vec::new();
     for (name, valid_for, ends) in [("soon", 2, true), ("later", 600, false)] {
         let claims = serde_json::json!({ "sub": name, "exp": super::now() + valid_for });

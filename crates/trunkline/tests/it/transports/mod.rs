@@ -2,6 +2,7 @@
 
 mod cancelling;
 mod child;
+mod client_certificates;
 mod framed;
 mod hostile;
 #[path = "../../../examples/stdio_server/service.rs"]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The failed sign-ins of each address, as token buckets. A bucket is stored as the time at which it will be full.
-pub(super) struct FailedSignIns {
+pub(crate) struct FailedSignIns {
     /// The time in which a bucket gains one attempt.
     interval: Duration,
     /// The time in which it gains all attempts but one.
@@ -24,7 +24,7 @@ const MAX_ADDRESSES: usize = 4_096;
 
 impl FailedSignIns {
     /// At most `max` failures per minute for each address.
-    pub(super) fn new(max: u32) -> Self {
+    pub(crate) fn new(max: u32) -> Self {
         let interval = WINDOW / max.max(1);
         let tolerance = interval.saturating_mul(max.saturating_sub(1));
         Self { interval, tolerance, full_at: Mutex::default() }
@@ -32,7 +32,7 @@ impl FailedSignIns {
 
     /// Counts a sign-in as failed before its token is verified, so that concurrent ones do not exceed the limit.
     /// Returns the time until one is allowed if there were too many.
-    pub(super) fn count(&self, address: Option<IpAddr>) -> Result<(), Duration> {
+    pub(crate) fn count(&self, address: Option<IpAddr>) -> Result<(), Duration> {
         let now = Instant::now();
         let mut buckets = self.buckets();
         let full_at = buckets.get(&address).map_or(now, |full_at| *full_at.max(&now));
@@ -55,7 +55,7 @@ impl FailedSignIns {
     }
 
     /// Removes the count of a sign-in that has succeeded.
-    pub(super) fn succeeded(&self, address: Option<IpAddr>) {
+    pub(crate) fn succeeded(&self, address: Option<IpAddr>) {
         if let Some(full_at) = self.buckets().get_mut(&address) {
             *full_at = full_at.checked_sub(self.interval).unwrap_or(*full_at);
         }

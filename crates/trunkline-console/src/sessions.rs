@@ -5,20 +5,21 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use http::header::COOKIE;
-use http::{HeaderMap, HeaderValue, Response, Uri};
-use trunkline_access::Tokens;
+use http::header::{AUTHORIZATION, COOKIE};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Request, Response, Uri};
+use trunkline::access::Tokens;
+use trunkline::http::{
+    Authentication, AuthenticationError, Authenticator, Peer, ReplyBody, is_own_origin,
+};
 
-use super::bearer;
-use super::reply_body::ReplyBody;
-use super::sign_ins::FailedSignIns;
-use crate::request::Peer;
+use crate::sign_ins::FailedSignIns;
 
-/// The signed-in browsers of a service: each has a random id in a cookie, and its bearer token stays on the server.
+/// The signed-in browsers of a console: each has a random id in a cookie, and its bearer token stays on the server.
 ///
-/// [`Routes::sessions`](super::Routes::sessions) accepts the cookie in place of the header `Authorization`. The token
-/// is verified with each request, so a session does not outlive it. Requests with methods other than GET and HEAD must
-/// have the `Origin` of this server. Cloning is cheap.
+/// They are the [authenticator](trunkline::http::Routes::authenticator) of the console's routes, which accepts the cookie in
+/// place of the header `Authorization`. The token is verified with each request, so a session does not outlive it.
+/// Requests with methods other than GET and HEAD must have the `Origin` of this server. Cloning is cheap.
 #[derive(Clone)]
 pub struct Sessions(Arc<Shared>);
 
@@ -31,39 +32,36 @@ struct Shared {
 
 /// Configuration of [`Sessions`].
 #[derive(Clone)]
-pub struct SessionConfig {
+pub(crate) struct SessionConfig {
     /// The page that browsers without a session get, with status 401: a form for a token. It gets the requested URI.
-    pub sign_in_page: fn(&Uri) -> Response<ReplyBody>,
-    /// The name of the cookie. Default: `trunkline_session`. Browsers have one cookie of a name for all ports of a host,
-    /// so servers of one host need different names.
-    pub cookie: String,
-    /// The path of URLs that the cookie is sent to. Default: `/`.
-    pub path: &'static str,
-    /// Whether all clients use https, so that the cookie always has the attribute `Secure`. Default: false. The cookie
-    /// also has it if the browser has signed in over https ([`Sessions::is_https`]).
-    pub is_https: bool,
+    pub(crate) sign_in_page: fn(&Uri) -> Response<ReplyBody>,
+    /// The name of the cookie. Browsers have one cookie of a name for all ports of a host, so servers of one host need
+    /// different names.
+    pub(crate) cookie: String,
+    /// The path of URLs that the cookie is sent to.
+    pub(crate) path: &'static str,
+    /// Whether all clients use https, so that the cookie always has the attribute `Secure`. The cookie also has it if the
+    /// browser has signed in over https ([`Sessions::is_https`]).
+    pub(crate) is_https: bool,
     /// The maximum duration of a session. Default: 12 h.
-    pub lifetime: Duration,
+    pub(crate) lifetime: Duration,
     /// The maximum number of sessions. A further one ends the oldest. Default: 1,000.
-    pub max_sessions: usize,
+    pub(crate) max_sessions: usize,
     /// The maximum number of failed sign-ins of an address ([`Peer::network`]) in a minute. Further sign-ins of the
     /// address are refused, with correct tokens, too. Default: 10.
     ///
     /// Behind a proxy, the address is that of the proxy, and all requests without an address share one limit.
-    pub max_failures: u32,
+    pub(crate) max_failures: u32,
     /// The delay of the response to a failed sign-in. Default: 500 ms.
-    pub failure_delay: Duration,
+    pub(crate) failure_delay: Duration,
 }
 
 /// The reason why no session began.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SignInError {
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum SignInError {
     /// The token is not accepted.
-    #[error("the token is not valid")]
     InvalidToken,
     /// The address has had [too many failed sign-ins](SessionConfig::max_failures). The token was not verified.
-    #[error("too many failed sign-ins")]
     TooManyFailures {
         /// The time until another sign-in is allowed.
         retry_after: Duration,
@@ -76,13 +74,16 @@ struct Session {
 }
 
 impl SessionConfig {
-    /// The default configuration with this sign-in page.
-    #[must_use]
-    pub fn new(sign_in_page: fn(&Uri) -> Response<ReplyBody>) -> Self {
+    /// The default configuration with this sign-in page, cookie and path.
+    pub(crate) fn new(
+        sign_in_page: fn(&Uri) -> Response<ReplyBody>,
+        cookie: String,
+        path: &'static str,
+    ) -> Self {
         Self {
             sign_in_page,
-            cookie: "trunkline_session".to_owned(),
-            path: "/",
+            cookie,
+            path,
             is_https: false,
             lifetime: Duration::from_secs(12 * 60 * 60),
             max_sessions: 1_000,
@@ -92,25 +93,40 @@ impl SessionConfig {
     }
 }
 
+impl Authenticator for Sessions {
+    fn authenticate(&self, request: &Parts) -> Option<Authentication> {
+        let authorization = self.authorization(&request.headers)?;
+        // A browser sends the cookie with requests of other pages on the same host, too.
+        if !request.method.is_safe() && !is_own_origin(request) {
+            return Some(Authentication::value(Err(AuthenticationError::Origin)));
+        }
+        self.verified(authorization)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "sign in at /console"
+    }
+
+    fn page(&self, request: &Parts) -> Option<Response<ReplyBody>> {
+        Some((self.0.config.sign_in_page)(&request.uri))
+    }
+}
+
 impl Sessions {
     /// No sessions, for a service that accepts these tokens.
-    #[must_use]
-    pub fn new(tokens: Tokens, config: SessionConfig) -> Self {
+    pub(crate) fn new(tokens: Tokens, config: SessionConfig) -> Self {
         let failures = FailedSignIns::new(config.max_failures);
         let tokens = RwLock::new(tokens);
         Self(Arc::new(Shared { tokens, config, open: Mutex::default(), failures }))
     }
 
-    /// Replaces the tokens that begin sessions. Those of open sessions are verified by the service with each request.
+    /// Replaces the tokens that sessions begin and continue with.
     pub fn replace_tokens(&self, tokens: Tokens) {
         *self.0.tokens.write().unwrap_or_else(PoisonError::into_inner) = tokens;
     }
 
     /// Begins a session with the token in a request of `peer` with these headers. Returns the header `Set-Cookie`.
-    ///
-    /// # Errors
-    /// If the token is not accepted, or the address has had too many failed sign-ins.
-    pub async fn sign_in(
+    pub(crate) async fn sign_in(
         &self,
         token: &str,
         headers: &HeaderMap,
@@ -130,19 +146,10 @@ impl Sessions {
     }
 
     /// Begins a session if the token is accepted.
-    #[cfg_attr(
-        not(feature = "jwt"),
-        expect(clippy::unused_async, reason = "only signed tokens are awaited")
-    )]
     async fn begin(&self, token: &str, headers: &HeaderMap) -> Option<HeaderValue> {
         let mut authorization = HeaderValue::try_from(format!("Bearer {}", token.trim())).ok()?;
         authorization.set_sensitive(true);
-        let tokens = self.0.tokens.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let caller = bearer::check_value(&authorization, &tokens).ok()?;
-        #[cfg(feature = "jwt")]
-        caller.principal().await.ok()?;
-        #[cfg(not(feature = "jwt"))]
-        let _ = caller;
+        self.verified(authorization.clone())?.await.ok()?;
         let mut random = [0; 32];
         getrandom::fill(&mut random).ok()?;
         let id = random.iter().fold(String::new(), |id, byte| format!("{id}{byte:02x}"));
@@ -151,8 +158,15 @@ impl Sessions {
         cookie
     }
 
+    /// Verifies the header `Authorization` of a session.
+    fn verified(&self, authorization: HeaderValue) -> Option<Authentication> {
+        let (mut request, ()) = Request::new(()).into_parts();
+        request.headers.insert(AUTHORIZATION, authorization);
+        self.0.tokens.read().unwrap_or_else(PoisonError::into_inner).authenticate(&request)
+    }
+
     /// Ends the session of a request. Returns the header `Set-Cookie` that removes the cookie.
-    pub fn sign_out(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+    pub(crate) fn sign_out(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         for id in self.ids(headers) {
             self.open().remove(id);
         }
@@ -162,21 +176,16 @@ impl Sessions {
     /// Whether the browser that sent a request uses https: by the configuration, by the scheme of `Origin`, or by
     /// `X-Forwarded-Proto` of a proxy. A client that sends wrong headers changes only its own cookie and pages, so
     /// every proxy is trusted.
-    #[must_use]
-    pub fn is_https(&self, headers: &HeaderMap) -> bool {
+    pub(crate) fn is_https(&self, headers: &HeaderMap) -> bool {
         self.0.config.is_https || is_https(headers)
     }
 
     /// The header `Authorization` of the session of a request.
-    pub(super) fn authorization(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+    fn authorization(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         let open = self.open();
         let lifetime = self.0.config.lifetime;
         let session = self.ids(headers).find_map(|id| open.get(id))?;
         (session.began.elapsed() < lifetime).then(|| session.authorization.clone())
-    }
-
-    pub(super) fn sign_in_page(&self, uri: &Uri) -> Response<ReplyBody> {
-        (self.0.config.sign_in_page)(uri)
     }
 
     fn insert(&self, id: String, session: Session) {
@@ -236,12 +245,12 @@ mod tests {
         tokens
     }
 
-    fn config() -> SessionConfig {
-        SessionConfig::new(|_| Response::new(ReplyBody::default()))
+    fn config(cookie: &str) -> SessionConfig {
+        SessionConfig::new(|_| Response::new(ReplyBody::default()), cookie.to_owned(), "/")
     }
 
     fn sessions(lifetime: Duration) -> Sessions {
-        let config = SessionConfig { lifetime, max_sessions: 2, ..config() };
+        let config = SessionConfig { lifetime, max_sessions: 2, ..config("a") };
         Sessions::new(tokens(), config)
     }
 
@@ -283,10 +292,7 @@ mod tests {
     #[tokio::test]
     async fn servers_of_one_host_have_their_own_cookies() {
         let none = HeaderMap::new();
-        let [one, other] = ["a", "b"].map(|name| {
-            let config = SessionConfig { cookie: name.to_owned(), ..config() };
-            Sessions::new(tokens(), config)
-        });
+        let [one, other] = ["a", "b"].map(|name| Sessions::new(tokens(), config(name)));
         let mut cookies = std::collections::BTreeMap::new();
         for server in [&one, &other] {
             let set_cookie = server.sign_in("good", &none, Peer(None)).await.unwrap();
