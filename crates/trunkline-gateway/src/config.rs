@@ -1,13 +1,13 @@
 //! The configuration of a gateway and of its upstreams.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use trunkline::client::child::Supervisor;
 use trunkline::client::http::{Bearer, Url};
 use trunkline_mcp::client::Authorization;
 
@@ -22,6 +22,25 @@ pub struct GatewayConfig {
     /// The program that runs commands. Default: none, so commands are started directly, and may continue to run if
     /// this process is killed.
     pub supervisor: Option<Supervisor>,
+}
+
+/// A program that runs the command in its last arguments, and ends it with their parent, as `trunkline tool supervise` does.
+#[derive(Debug, Clone)]
+pub struct Supervisor {
+    /// The path of the program.
+    pub program: PathBuf,
+    /// The arguments before those of the command.
+    pub arguments: Vec<OsString>,
+}
+
+impl Supervisor {
+    /// The command that runs `program`, whose arguments can be added.
+    #[must_use]
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).arg(program);
+        command
+    }
 }
 
 /// Configuration of an upstream: an MCP server whose tools are offered.

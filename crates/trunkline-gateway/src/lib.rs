@@ -33,7 +33,9 @@ mod tools;
 mod upstream;
 
 pub use approvals::ApprovalsError;
-pub use config::{CommandTarget, GatewayConfig, HttpTarget, InvalidTarget, Target, UpstreamConfig};
+pub use config::{
+    CommandTarget, GatewayConfig, HttpTarget, InvalidTarget, Supervisor, Target, UpstreamConfig,
+};
 pub use error::UpstreamError;
 pub use filter::{ToolFilter, ToolPattern};
 pub use gateway::Gateway;

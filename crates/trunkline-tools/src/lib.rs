@@ -14,6 +14,7 @@
 #![cfg(unix)]
 
 mod config;
+mod descendants;
 mod folder;
 mod json_text;
 mod launcher;
@@ -21,14 +22,17 @@ mod manifest;
 mod operations;
 mod routes;
 mod run;
+mod supervise;
 
 pub use config::{Launcher, ProcessLimits, ToolConfig};
+pub use descendants::{adopt_orphans, wait_for_child};
 pub use folder::{FolderError, RejectedManifest, ReloadReport, ToolFolder};
 pub use launcher::{LaunchError, launch};
 pub use manifest::{ManifestError, ToolManifest};
 pub use operations::{RELOAD_PERMISSION, management, operations};
 pub use routes::routes;
 pub use run::{ProcessBound, RunError};
+pub use supervise::{SuperviseError, exit_code, supervise};
 
 /// The examples of the README are compiled and run with those of this documentation.
 #[cfg(doctest)]

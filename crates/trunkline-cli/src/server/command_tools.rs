@@ -8,9 +8,9 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use clap::{Args, Subcommand};
-use trunkline::client::child::{Supervisor, supervise};
 use trunkline::{DynamicOperations, Rpc};
-use trunkline_tools::{Launcher, ToolConfig, ToolFolder};
+use trunkline_gateway::Supervisor;
+use trunkline_tools::{Launcher, ToolConfig, ToolFolder, supervise};
 
 use super::init;
 use super::own_process::{hide_environment, own_program};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::net::unix::pipe;
 
-use super::reaper::{Ending, ExitHandle, Reaper};
+use super::reaper::{ExitHandle, Reaper};
 use crate::channel::{self, Connection, Link, SingleConnection, Start};
 use crate::error::{Cause, Failure, TransportError};
 use crate::transport::{Message, Transport, TransportFuture};
@@ -46,8 +46,7 @@ impl Child {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
         let (stdin, stdout) = (process.stdin.take(), process.stdout.take());
         let target = format!("{program} (process {})", process.id());
-        let ending = Ending::Kill { grace: settings.grace };
-        let reaper = Reaper::start(process, ending).map_err(failed)?;
+        let reaper = Reaper::start(process, settings.grace).map_err(failed)?;
         let in_flight = settings.channel.in_flight;
         let pipes = Pipes { stdin, stdout, exit: reaper.handle(), settings: settings.channel };
         let link = Link::new(SingleConnection::new(target.clone(), pipes), in_flight);

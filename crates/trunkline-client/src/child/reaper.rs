@@ -6,7 +6,6 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::sync::oneshot;
 
 /// The interval for checking whether the process has exited.
@@ -41,24 +40,14 @@ pub(super) enum Exit {
     Unknown(String),
 }
 
-/// The way to end a process whose stdin is closed.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Ending {
-    /// The process is killed after the grace period.
-    Kill { grace: Duration },
-    /// The process leads a group. After the grace period, the group gets SIGTERM, and after `term_grace` it is
-    /// killed. The rest of the group is killed when the leader has exited.
-    Group { grace: Duration, term_grace: Duration },
-}
-
 impl Reaper {
-    pub(super) fn start(mut process: Child, ending: Ending) -> io::Result<Self> {
+    pub(super) fn start(mut process: Child, grace: Duration) -> io::Result<Self> {
         let id = process.id();
         let (sender, requests) = mpsc::channel();
         thread::Builder::new().name("trunkline-child".to_owned()).spawn(move || {
             // The first request ends the process, and so does the end of the channel.
             let first = requests.recv();
-            let exit = ending.end(&mut process);
+            let exit = end(&mut process, grace);
             let rest = std::iter::from_fn(|| requests.recv().ok());
             for request in first.into_iter().chain(rest) {
                 if let Request::Exit(sender) = request {
@@ -95,60 +84,16 @@ impl ExitHandle {
     }
 }
 
-impl Ending {
-    /// Waits until a process whose pipes are closed exits, or ends it. Reaps it in any case.
-    fn end(self, process: &mut Child) -> Exit {
-        let ended = match self {
-            Self::Kill { grace } => has_exited(process, grace),
-            Self::Group { grace, term_grace } => {
-                let group = group_of(process);
-                let ended = match has_exited(process, grace) {
-                    Ok(false) => {
-                        signal(group, Signal::TERM);
-                        has_exited(process, term_grace)
-                    }
-                    ended => ended,
-                };
-                // The id of the group is not reused before the leader is reaped.
-                signal(group, Signal::KILL);
-                ended
-            }
-        };
-        let reaped = match ended {
-            Ok(true) => process.wait().map(Exit::Exited),
-            Ok(false) => process.kill().and_then(|()| process.wait()).map(|_| Exit::Killed),
-            Err(error) => Err(error),
-        };
-        reaped.unwrap_or_else(|error| Exit::Unknown(error.to_string()))
-    }
-}
-
-/// Waits until a process has exited, for at most `limit`. Does not reap it.
-fn has_exited(process: &Child, limit: Duration) -> io::Result<bool> {
-    let until = Instant::now() + limit;
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-    let id = group_of(process).ok_or(io::ErrorKind::NotFound)?;
-    loop {
-        match waitid(WaitId::Pid(id), options) {
-            Ok(Some(_)) => return Ok(true),
-            Ok(None) | Err(rustix::io::Errno::INTR) if Instant::now() < until => {
-                thread::sleep(POLL);
-            }
-            Ok(None) | Err(rustix::io::Errno::INTR) => return Ok(false),
-            Err(error) => return Err(error.into()),
+/// Waits until a process whose pipes are closed exits, or kills it after the grace period. Reaps it in any case.
+fn end(process: &mut Child, grace: Duration) -> Exit {
+    let until = Instant::now() + grace;
+    let ended = loop {
+        match process.try_wait() {
+            Ok(Some(status)) => break Ok(Exit::Exited(status)),
+            Ok(None) if Instant::now() < until => thread::sleep(POLL),
+            Ok(None) => break process.kill().and_then(|()| process.wait()).map(|_| Exit::Killed),
+            Err(error) => break Err(error),
         }
-    }
-}
-
-/// The group that a process leads, if it leads one.
-fn group_of(process: &Child) -> Option<Pid> {
-    Pid::from_raw(process.id().try_into().ok()?)
-}
-
-fn signal(group: Option<Pid>, signal: Signal) {
-    if let Some(group) = group
-        && let Err(error) = kill_process_group(group, signal)
-    {
-        tracing::debug!(%error, "cannot signal a process group");
-    }
+    };
+    ended.unwrap_or_else(|error| Exit::Unknown(error.to_string()))
 }

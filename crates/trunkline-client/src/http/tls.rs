@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{VerifierBuilderError, WebPkiServerVerifier, verify_server_name};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -85,8 +85,8 @@ impl Roots {
         provider: &Arc<CryptoProvider>,
     ) -> Result<Arc<dyn ServerCertVerifier>, TransportError> {
         if let Some(own) = &self.own {
-            let (own, provider) = (own.clone(), Arc::clone(provider));
-            return Ok(Arc::new(OwnCertificate { own, provider }));
+            let (provider, trusted) = (Arc::clone(provider), vec![own.clone()]);
+            return Ok(Arc::new(Verifier { authorities: None, trusted, provider }));
         }
         let mut trusted = self.added.clone();
         let mut failed = None;
@@ -99,11 +99,13 @@ impl Roots {
         // Invalid certificates of a machine are skipped.
         store.add_parsable_certificates(trusted.iter().cloned());
         // The only possible error is an empty store.
-        let verifier = Verifier::new(store, trusted, Arc::clone(provider));
-        let verifier = verifier.map_err(|_| TransportError::NoRoots {
+        let authorities =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider));
+        let authorities = authorities.build().map_err(|_| TransportError::NoRoots {
             source: failed.map(|error| Arc::new(error) as _),
-        });
-        Ok(Arc::new(verifier?))
+        })?;
+        let provider = Arc::clone(provider);
+        Ok(Arc::new(Verifier { authorities: Some(authorities), trusted, provider }))
     }
 }
 
@@ -150,23 +152,19 @@ pub(super) fn connector(
 /// is marked as a certificate authority, as self-signed certificates of `openssl req -x509` are. The
 /// certificate must be identical; its dates and name are verified as usual, and the handshake proves that the
 /// server has its key.
+///
+/// Without authorities, it accepts the trusted certificate only, and the handshake is the only other proof.
 #[derive(Debug)]
 struct Verifier {
-    inner: Arc<WebPkiServerVerifier>,
+    authorities: Option<Arc<WebPkiServerVerifier>>,
     trusted: Vec<CertificateDer<'static>>,
+    provider: Arc<CryptoProvider>,
 }
 
-impl Verifier {
-    fn new(
-        roots: RootCertStore,
-        trusted: Vec<CertificateDer<'static>>,
-        provider: Arc<CryptoProvider>,
-    ) -> Result<Self, VerifierBuilderError> {
-        let inner =
-            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build()?;
-        Ok(Self { inner, trusted })
-    }
-}
+/// The error if the server presents another certificate than that of [`Roots::of_server`].
+#[derive(Debug, thiserror::Error)]
+#[error("the server presents another certificate than the expected one")]
+struct OtherCertificate;
 
 impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
@@ -177,7 +175,13 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let verified = self.inner.verify_server_cert(
+        let is_trusted = self.trusted.contains(end_entity);
+        let Some(authorities) = &self.authorities else {
+            let reason = OtherError(Arc::new(OtherCertificate));
+            let other = Error::InvalidCertificate(CertificateError::Other(reason));
+            return if is_trusted { Ok(ServerCertVerified::assertion()) } else { Err(other) };
+        };
+        let verified = authorities.verify_server_cert(
             end_entity,
             intermediates,
             server_name,
@@ -186,63 +190,12 @@ impl ServerCertVerifier for Verifier {
         );
         match verified {
             // The dates were verified before.
-            Err(error) if is_marked_as_authority(&error) && self.trusted.contains(end_entity) => {
+            Err(error) if is_marked_as_authority(&error) && is_trusted => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
             }
             verified => verified,
         }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls12_signature(message, cert, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls13_signature(message, cert, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inner.supported_verify_schemes()
-    }
-}
-
-/// Accepts one certificate. The handshake proves that the server has its key.
-#[derive(Debug)]
-struct OwnCertificate {
-    own: CertificateDer<'static>,
-    provider: Arc<CryptoProvider>,
-}
-
-/// The error if the server presents another certificate than that of [`Roots::of_server`].
-#[derive(Debug, thiserror::Error)]
-#[error("the server presents another certificate than the expected one")]
-struct OtherCertificate;
-
-impl ServerCertVerifier for OwnCertificate {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        if *end_entity == self.own {
-            return Ok(ServerCertVerified::assertion());
-        }
-        let reason = OtherError(Arc::new(OtherCertificate));
-        Err(Error::InvalidCertificate(CertificateError::Other(reason)))
     }
 
     fn verify_tls12_signature(

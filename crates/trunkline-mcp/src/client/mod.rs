@@ -71,6 +71,7 @@ mod negotiation;
 pub mod oauth;
 mod options;
 mod pending;
+mod process_group;
 mod prompt;
 mod request;
 mod resource;

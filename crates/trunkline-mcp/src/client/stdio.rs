@@ -11,7 +11,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use trunkline::client::child::{GroupConfig, GroupLeader, ProcessGroup};
 use trunkline::client::frame::{Frame, FrameReader, FrameWriter, Framing, ReadError};
 use trunkline::client::{Cause, Failure, ProtocolError, TransportError};
 
@@ -19,13 +18,14 @@ use super::channel::{Channel, Sender};
 use super::error::Error;
 use super::inbox::Inbox;
 use super::last_lines::LastLines;
+use super::process_group::{GroupLeader, ProcessGroup};
 use crate::protocol::without_mark;
 
 /// Configuration of a server that the client starts as a child process.
 ///
 /// The process has its own process group, which ends with the client. If the process of the client is killed, a server
-/// ends by itself when its stdin is closed; start servers that do not with a
-/// [`Supervisor`](trunkline::client::child::Supervisor).
+/// ends by itself when its stdin is closed; start servers that do not with a program that watches stdin, such as
+/// `trunkline tool supervise`.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct StdioConfig {
@@ -74,9 +74,8 @@ pub(super) fn spawn(
 ) -> Result<Channel, Error> {
     let program = || command.get_program().to_string_lossy().into_owned();
     let name = config.name.clone().unwrap_or_else(program);
-    let group = GroupConfig { grace: config.grace, term_grace: config.term_grace };
-    let leader = GroupLeader::spawn(command, &group)?;
-    let GroupLeader { stdin, stdout, stderr, group, .. } = leader;
+    let leader = GroupLeader::spawn(command, config.grace, config.term_grace)?;
+    let GroupLeader { stdin, stdout, stderr, group } = leader;
     let last_lines = LastLines::default();
     let target = format!("{name} (process {})", group.id());
     let (channel, outgoing) = queue(target, inbox, Some(last_lines.clone()));

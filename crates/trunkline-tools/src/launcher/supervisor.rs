@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group};
-use trunkline::client::child::{adopt_orphans, end_descendants, wait_for_child};
 
 use super::error::LaunchError;
 use super::protocol::Report;
+use crate::descendants::{adopt_orphans, end_descendants, wait_for_child};
+use crate::supervise::exit_code;
 
 /// Stacks count towards the limit of memory.
 const STACK_SIZE: usize = 64 << 10;
@@ -131,21 +132,14 @@ fn pid(number: u32) -> Option<Pid> {
 /// Ends this process with the exit code or the signal of the program. Reports the signal first, since it may not end
 /// this process.
 pub(super) fn exit_like(status: ExitStatus) -> ExitCode {
-    /// Shells add this to the number of a signal.
-    const SIGNAL_BASE: i32 = 128;
-    let code = match (status.code(), status.signal()) {
-        (Some(code), _) => code,
-        (None, Some(signal)) => {
-            report(&Report::Signal(signal));
-            if let Some(signal) = Signal::from_named_raw(signal) {
-                // Some signals do not end this process.
-                let _ = kill_process(getpid(), signal);
-            }
-            SIGNAL_BASE + signal
+    if let Some(signal) = status.signal() {
+        report(&Report::Signal(signal));
+        if let Some(signal) = Signal::from_named_raw(signal) {
+            // Some signals do not end this process.
+            let _ = kill_process(getpid(), signal);
         }
-        (None, None) => return ExitCode::FAILURE,
-    };
-    u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
+    }
+    exit_code(status)
 }
 
 /// Writes a report to stdin, which is a socket if a service has started this process.

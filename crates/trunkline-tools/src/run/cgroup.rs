@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use trunkline::client::child::kill_if;
+
+use crate::descendants::kill_if;
 
 /// The maximum time at start to end the processes left by killed servers.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(2);

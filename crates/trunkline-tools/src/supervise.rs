@@ -1,8 +1,7 @@
 //! A process that runs a program and ends everything that the program has started.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -11,44 +10,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::descendants::{adopt_orphans, end_descendants, wait_for_child};
-
-/// A program that calls [`supervise`] with its last arguments. Commands that it runs end with their parent, also if
-/// that is killed by SIGKILL.
-///
-/// ```
-/// use std::process::ExitCode;
-/// use trunkline::client::child::{Supervisor, supervise};
-///
-/// fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
-///     let mut arguments = std::env::args_os().skip(1);
-///     if arguments.next().is_some_and(|first| first == "supervise") {
-///         return Ok(supervise(arguments)?);
-///     }
-///     let program = std::env::current_exe()?;
-///     let supervisor = Supervisor { program, arguments: vec!["supervise".into()] };
-///     let server = supervisor.command("my-server");
-///     println!("{server:?}"); // start it here
-///     Ok(ExitCode::SUCCESS)
-/// }
-/// ```
-#[derive(Debug, Clone)]
-pub struct Supervisor {
-    /// The path of the program.
-    pub program: PathBuf,
-    /// The arguments before those that are passed to [`supervise`].
-    pub arguments: Vec<OsString>,
-}
-
-impl Supervisor {
-    /// The command that runs `program`, whose arguments can be added.
-    #[must_use]
-    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
-        let mut command = Command::new(&self.program);
-        command.args(&self.arguments).arg(program);
-        command
-    }
-}
+use crate::descendants::{adopt_orphans, end_descendants, wait_for_child};
 
 /// The reason why a program was not run.
 #[derive(Debug, thiserror::Error)]
@@ -71,12 +33,12 @@ pub enum SuperviseError {
 }
 
 /// The time for the program to end after its stdin is closed, and then after SIGTERM. Together, they are less than the
-/// time after which a [`ProcessGroup`](super::ProcessGroup) gets SIGTERM, 2 s by default.
+/// time after which a client of MCP ends the process group, 2 s by default.
 const GRACE: Duration = Duration::from_secs(1);
 const TERM_GRACE: Duration = Duration::from_millis(500);
 
-/// Runs a program with the stdin, stdout and stderr of this process, and ends like it. This implements a
-/// [`Supervisor`]. `arguments` are the program and its arguments.
+/// Runs a program with the stdin, stdout and stderr of this process, and ends like it, so that a command ends with its
+/// parent, also if that is killed by SIGKILL. `arguments` are the program and its arguments.
 ///
 /// When the other end of stdin is closed, also because its process was killed, the program has a second to end. Then it
 /// gets SIGTERM, and half a second later it is killed. When it has ended, all processes that it started are killed,

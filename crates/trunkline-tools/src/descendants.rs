@@ -15,8 +15,8 @@ use rustix::process::{
 /// The maximum wait for killed processes to disappear.
 const KILL_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Makes this process the parent of orphaned descendants, so that [`end_descendants`] finds them. Does nothing on
-/// systems other than Linux.
+/// Makes this process the parent of orphaned descendants, so that they can be ended with it. Does nothing
+/// on systems other than Linux.
 ///
 /// # Errors
 /// When the system refuses it.
@@ -68,7 +68,7 @@ fn take_orphans(except: Pid) -> bool {
 
 /// Kills all descendants of this process, in any process group, until none are left. Blocks. Takes the status of all
 /// children, so call it in a process that has no further use for them.
-pub fn end_descendants() {
+pub(crate) fn end_descendants() {
     let until = Instant::now() + KILL_TIMEOUT;
     while has_children() && Instant::now() < until {
         for (process, parent) in descendants() {
@@ -93,7 +93,7 @@ fn has_children() -> bool {
 /// Kills a process that is not a child of this one, so that its id may belong to another process by now. The condition
 /// is checked while a descriptor of the process is open: if it holds, the descriptor is of the process that it holds
 /// for, or of one that has ended.
-pub fn kill_if(process: u32, condition: impl Fn() -> bool) {
+pub(crate) fn kill_if(process: u32, condition: impl Fn() -> bool) {
     let Some(process) = pid(process) else { return };
     #[cfg(target_os = "linux")]
     {
