@@ -7,11 +7,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
-use axum::extract::Request;
-use axum::response::IntoResponse;
 use axum::routing::get;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use trunkline::layers::metrics;
 use trunkline::server::{Server, ServerConfig};
 use trunkline::{Rpc, ServerHandle};
@@ -58,22 +55,15 @@ fn routes(server: &ServerHandle, rpc: &Rpc, gauges: &Gauges) -> Router {
         let (rpc, gauges) = (rpc.clone(), gauges.clone());
         async move || metrics::page(&rpc, |metrics| gauges.add(metrics))
     };
-    let server = server.clone();
-    let health = move |request: Request| {
-        let server = server.clone();
-        async move {
-            let page = server.health_page(request.method(), request.uri().path()).await;
-            page.map_or_else(missing, |page| page.map(Body::new))
-        }
-    };
-    Router::new()
+    server
+        .health_routes()
         .route("/metrics", get(exposition.clone()))
         .route("/metrics/", get(exposition))
-        .fallback(health)
+        .fallback(missing)
 }
 
-fn missing() -> Response<Body> {
+async fn missing() -> (StatusCode, &'static str) {
     const TEXT: &str =
         "this listener serves /health, /health/live, /health/ready and /metrics only\n";
-    (StatusCode::NOT_FOUND, TEXT).into_response()
+    (StatusCode::NOT_FOUND, TEXT)
 }

@@ -132,6 +132,13 @@ impl ServerConfig {
         if self.connections == 0 {
             return fail("connections", "must be at least 1");
         }
+        let is_route = |path: &str| {
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
+            path.len() > 1 && path.starts_with('/') && path.bytes().all(is_plain)
+        };
+        if self.health.as_ref().is_some_and(|health| !is_route(&health.path)) {
+            return fail("health.path", "must be a path of letters, digits and `-._~`");
+        }
         if self.head_bytes < 8 * 1024 {
             return fail("head_bytes", "must be at least 8 KiB");
         }

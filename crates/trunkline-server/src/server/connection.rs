@@ -7,10 +7,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use axum::body::Body;
+use futures_util::future::Either as FutureEither;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use http::header::CONNECTION;
 use http::{HeaderValue, Request, Response, Version};
+use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -18,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::answer::Answer;
 use super::config::DrainMode;
-use super::health::{self, Page};
+use super::health;
 use super::reply::{Reply, Running};
 use super::shared::Shared;
 use super::stream::Stream;
@@ -144,7 +147,7 @@ struct Requests<A> {
 }
 
 impl<A: Answer> Requests<A> {
-    /// Answers a request with a health page, a refusal if the server is stopping, or the service.
+    /// Answers a request by a health page, a refusal if the server is stopping, or the service.
     async fn answer(
         self: Arc<Self>,
         request: Request<Incoming>,
@@ -154,26 +157,28 @@ impl<A: Answer> Requests<A> {
         if let Some(certificate) = &client.certificate {
             request.extensions_mut().insert(certificate.clone());
         }
-        let health = shared.settings.health.as_ref();
-        let page =
-            health.and_then(|health| Some((health, Page::at(health, request.uri().path())?)));
-        if let Some((health, page)) = page {
-            let running = Running::uncounted(watch);
-            let phase = shared.counts.phase();
-            let page = page.answer(request.method(), &shared.settings, health, phase).await;
-            return Ok(page.map(|page| Reply::own(page, running)));
-        }
-        // Counted before the phase is read, so that a stopping server waits for the request.
-        let running = Running::counted(watch, shared);
-        if shared.is_refusing() {
+        let pages = shared.pages.as_ref().filter(|pages| pages.have(request.uri().path()));
+        let running = match pages {
+            Some(_) => Running::uncounted(watch),
+            // Counted before the phase is read, so that a stopping server waits for the request.
+            None => Running::counted(watch, shared),
+        };
+        if pages.is_none() && shared.is_refusing() {
             watch.cut_short();
             let format = refused_format(request.headers(), service.formats());
             return Ok(health::stopping(format).map(|page| Reply::own(page, running)));
         }
         let version = request.version();
         // Calls catch panics themselves. This catches panics outside of calls.
-        let answer = AssertUnwindSafe(service.answer(request, client.address)).catch_unwind().await;
-        let Ok(mut response) = answer else {
+        let answer = match pages {
+            Some(pages) => FutureEither::Left(Box::pin(async move {
+                pages.answer(request.map(Body::new)).await.map(Either::Right)
+            })),
+            None => FutureEither::Right(
+                service.answer(request, client.address).map(|response| response.map(Either::Left)),
+            ),
+        };
+        let Ok(mut response) = AssertUnwindSafe(answer).catch_unwind().await else {
             return Ok(health::failed().map(|page| Reply::own(page, running)));
         };
         if response.headers().get(CONNECTION).is_some_and(|value| value == "close") {
@@ -182,6 +187,6 @@ impl<A: Answer> Requests<A> {
         if version < Version::HTTP_2 && shared.counts.phase() >= Phase::Draining {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        Ok(response.map(|body| Reply::served(body, running)))
+        Ok(response.map(|body| Reply::new(body, running)))
     }
 }

@@ -4,13 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use http::{Method, Response};
-use http_body_util::Full;
+use axum::Router;
 use tokio_util::task::TaskTracker;
 
 use super::config::DrainMode;
-use super::health::Page;
 use super::shared::Shared;
 use crate::status::{Phase, Status};
 
@@ -58,13 +55,11 @@ impl ServerHandle {
         self.shared.counts.read()
     }
 
-    /// The response to a request for a health page of this server that another server received, such as one at a port
-    /// for probes. `None` for other paths, and without [health pages](super::ServerConfig::health).
-    pub async fn health_page(&self, method: &Method, path: &str) -> Option<Response<Full<Bytes>>> {
-        let settings = &self.shared.settings;
-        let health = settings.health.as_ref()?;
-        let page = Page::at(health, path)?;
-        Some(page.answer(method, settings, health, self.shared.counts.phase()).await)
+    /// The [health pages](super::ServerConfig::health) of this server, for another one, such as one at a port for probes.
+    /// Without such pages, there are no routes.
+    #[must_use]
+    pub fn health_routes(&self) -> Router {
+        self.shared.pages.as_ref().map(|pages| pages.router.clone()).unwrap_or_default()
     }
 
     /// Stops the server: further requests return 503, or are refused with the socket ([`DrainMode`](super::DrainMode)); running requests are finished, or aborted after the drain

@@ -51,6 +51,7 @@ pub use tls::{Tls, TlsError};
 pub(crate) use accept::recover;
 
 use answer::{Answer, Tower};
+use health::Pages;
 use shared::{Shared, TrackedExecutor};
 
 /// A builder of an HTTP server.
@@ -150,11 +151,13 @@ impl Server {
             .http2()
             .max_concurrent_streams(settings.streams)
             .max_header_list_size(u32::try_from(settings.head_bytes).unwrap_or(u32::MAX));
+        let counts = Arc::new(Counts::new());
         let shared = Arc::new(Shared {
+            pages: Pages::new(&settings, &counts),
             settings,
             #[cfg(feature = "tls")]
             tls: self.tls,
-            counts: Arc::new(Counts::new()),
+            counts,
             builder,
             drain: CancellationToken::new(),
             abort: CancellationToken::new(),

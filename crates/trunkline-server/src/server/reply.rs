@@ -5,9 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use axum::body::Body as OwnBody;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::{Either, Full};
+use http_body_util::Either;
 
 use super::shared::Shared;
 use super::watch::Watch;
@@ -15,7 +16,7 @@ use super::watch::Watch;
 pin_project_lite::pin_project! {
     pub(super) struct Reply<B> {
         #[pin]
-        body: Either<B, Full<Bytes>>,
+        body: Either<B, OwnBody>,
         rest: Bytes,
         running: Running,
     }
@@ -26,14 +27,14 @@ pin_project_lite::pin_project! {
 const PIECE: usize = 64 * 1024;
 
 impl<B> Reply<B> {
-    /// A reply of the service.
-    pub(super) fn served(body: B, running: Running) -> Self {
-        Self { body: Either::Left(body), rest: Bytes::new(), running }
+    /// A reply of the service, or of the server itself.
+    pub(super) fn new(body: Either<B, OwnBody>, running: Running) -> Self {
+        Self { body, rest: Bytes::new(), running }
     }
 
     /// A reply of the server itself.
-    pub(super) fn own(body: Full<Bytes>, running: Running) -> Self {
-        Self { body: Either::Right(body), rest: Bytes::new(), running }
+    pub(super) fn own(body: OwnBody, running: Running) -> Self {
+        Self::new(Either::Right(body), running)
     }
 }
 

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::config::{DrainMode, ServerConfig};
+use super::health::Pages;
 #[cfg(feature = "tls")]
 use super::tls::Tls;
 use crate::status::{Counts, Phase};
@@ -19,6 +20,8 @@ pub(super) struct Shared {
     #[cfg(feature = "tls")]
     pub(super) tls: Option<Tls>,
     pub(super) counts: Arc<Counts>,
+    /// The health pages, if there are any.
+    pub(super) pages: Option<Pages>,
     pub(super) builder: Builder<TrackedExecutor>,
     /// Cancelled when connections must end after their current requests.
     pub(super) drain: CancellationToken,

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use http::{Method, Request, Response};
+use http::{Request, Response};
 use hyper::body::Incoming;
 use serde_json::json;
 use tokio::net::TcpStream;
+use tower::ServiceExt;
 use trunkline::server::{
     CheckFuture, Config, DrainMode, Health, Phase, Problems, Readiness, ServeError, Server,
     ServerConfig, create_server,
@@ -170,10 +171,10 @@ async fn reports_liveness_and_readiness() {
         {
             let reply = Client::connect(server.local_addr()).await.ask(get(path)).await;
             assert_eq!((reply.status, reply.json()), (status, json!({"status": text})));
-            let page = server.health_page(&Method::GET, path).await.unwrap();
+            let request = Request::get(path).body(axum::body::Body::empty()).unwrap();
+            let page = server.health_routes().oneshot(request).await.unwrap();
             assert_eq!(page.status(), status, "a page of another server: {path}");
         }
-        assert!(server.health_page(&Method::GET, "/").await.is_none());
         gate.open(1);
         assert_eq!(waiting.reply().await.body, DONE.as_bytes());
         stop.await.unwrap();
