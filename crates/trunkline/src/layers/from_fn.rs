@@ -6,7 +6,6 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use tower::{Layer, Service};
 use trunkline_client::Remote;
@@ -80,41 +79,33 @@ pub struct FromFnLayer<F, S = Endpoint> {
     next: PhantomData<fn(S)>,
 }
 
-/// A service made by [`from_fn`].
-pub struct FromFn<F, S = Endpoint> {
-    pub(crate) function: Arc<F>,
-    pub(crate) inner: S,
-}
-
-impl<F, S> Layer<S> for FromFnLayer<F>
+impl<F, S, R> Layer<S> for FromFnLayer<F>
 where
     S: Service<Call, Response = Outcome, Error = Infallible> + Clone + Send + Sync + 'static,
     S::Future: Send,
+    F: Fn(Call, Next) -> R + Send + Sync + 'static,
+    R: Future<Output = Outcome> + Send + 'static,
 {
-    type Service = FromFn<F>;
+    type Service = Endpoint;
 
-    fn layer(&self, inner: S) -> FromFn<F> {
+    fn layer(&self, inner: S) -> Endpoint {
         let endpoint = (&inner as &dyn Any).downcast_ref::<Endpoint>().cloned();
         let inner = endpoint.unwrap_or_else(|| endpoint_of(inner));
-        FromFn { function: Arc::clone(&self.function), inner }
+        let function = Arc::clone(&self.function);
+        Endpoint::new(move |call| CallFuture::from_future(function(call, Next(inner.clone()))))
     }
 }
 
-impl<F, R> Service<Call> for FromFn<F>
+impl<F, R> Layer<Remote> for FromFnLayer<F, Remote>
 where
-    F: Fn(Call, Next) -> R,
-    R: Future<Output = Outcome> + Send + 'static,
+    F: Fn(Call, Next<Remote>) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<Outcome, BoxError>> + Send + 'static,
 {
-    type Response = Outcome;
-    type Error = Infallible;
-    type Future = CallFuture;
+    type Service = Remote;
 
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, call: Call) -> CallFuture {
-        CallFuture::from_future((self.function)(call, Next(self.inner.clone())))
+    fn layer(&self, inner: Remote) -> Remote {
+        let function = Arc::clone(&self.function);
+        Remote::new(move |call| CallFuture::boxed(function(call, Next(inner.clone()))))
     }
 }
 
@@ -124,21 +115,9 @@ impl<F, S> Clone for FromFnLayer<F, S> {
     }
 }
 
-impl<F, S: Clone> Clone for FromFn<F, S> {
-    fn clone(&self) -> Self {
-        Self { function: Arc::clone(&self.function), inner: self.inner.clone() }
-    }
-}
-
 impl<F, S> fmt::Debug for FromFnLayer<F, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("FromFnLayer")
-    }
-}
-
-impl<F, S> fmt::Debug for FromFn<F, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("FromFn")
     }
 }
 
@@ -149,31 +128,5 @@ impl Next<Remote> {
     /// A [`Failure`](trunkline_client::Failure), or what a layer inside has failed with.
     pub async fn run(mut self, call: Call) -> Result<Outcome, BoxError> {
         self.0.call(call).await
-    }
-}
-
-impl<F> Layer<Remote> for FromFnLayer<F, Remote> {
-    type Service = FromFn<F, Remote>;
-
-    fn layer(&self, inner: Remote) -> FromFn<F, Remote> {
-        FromFn { function: Arc::clone(&self.function), inner }
-    }
-}
-
-impl<F, R> Service<Call> for FromFn<F, Remote>
-where
-    F: Fn(Call, Next<Remote>) -> R,
-    R: Future<Output = Result<Outcome, BoxError>> + Send + 'static,
-{
-    type Response = Outcome;
-    type Error = BoxError;
-    type Future = R;
-
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, call: Call) -> R {
-        (self.function)(call, Next(self.inner.clone()))
     }
 }

@@ -1,11 +1,9 @@
 //! Replies to the errors that layers return.
 
-use std::convert::Infallible;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use tower::{Layer, Service};
-use trunkline_core::call::{Call, CallFuture, Endpoint, run_when_ready};
+use trunkline_core::call::{Call, Endpoint, run_when_ready};
 use trunkline_core::error::{BoxError, ErrorObject, RpcError, code};
 use trunkline_core::outcome::Outcome;
 
@@ -34,11 +32,23 @@ impl HandleErrorLayer<fn(BoxError) -> Outcome> {
     }
 }
 
-impl<S, F> Layer<S> for HandleErrorLayer<F> {
-    type Service = HandleError<S, F>;
+impl<S, F> Layer<S> for HandleErrorLayer<F>
+where
+    S: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
+    S::Error: Into<BoxError> + Send,
+    S::Future: Send,
+    F: Fn(BoxError) -> Outcome + Send + Sync + 'static,
+{
+    type Service = Endpoint;
 
-    fn layer(&self, inner: S) -> HandleError<S, F> {
-        HandleError { inner, policy: Arc::clone(&self.policy) }
+    /// A call awaits the readiness of the service inside, so that its error gets a reply.
+    fn layer(&self, inner: S) -> Endpoint {
+        let policy = Arc::clone(&self.policy);
+        Endpoint::new(move |call| {
+            let policy = Arc::clone(&policy);
+            run_when_ready(inner.clone(), call)
+                .then(move |ended| Ok(ended.unwrap_or_else(|error| policy(error.into()))))
+        })
     }
 }
 
@@ -60,7 +70,7 @@ where
     S::Error: Into<BoxError> + Send,
     S::Future: Send,
 {
-    Endpoint::from_service(HandleErrorLayer::documented().layer(service))
+    HandleErrorLayer::documented().layer(service)
 }
 
 /// The policy for errors of tower's own layers and of any other:
@@ -79,34 +89,4 @@ fn outcome_of(error: BoxError) -> Outcome {
         return Outcome::error(ErrorObject::new(code::BUSY, "Server is busy"));
     }
     Outcome::error(error.into_error_object())
-}
-
-/// Replies with an error object when the service inside returns an error, see [`HandleErrorLayer`].
-#[derive(Debug, Clone)]
-pub struct HandleError<S, F> {
-    inner: S,
-    policy: Arc<F>,
-}
-
-impl<S, F> Service<Call> for HandleError<S, F>
-where
-    S: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
-    S::Error: Into<BoxError> + Send,
-    S::Future: Send,
-    F: Fn(BoxError) -> Outcome + Send + Sync + 'static,
-{
-    type Response = Outcome;
-    type Error = Infallible;
-    type Future = CallFuture;
-
-    /// Always ready: the call awaits the readiness of the service inside, so that its error gets a reply.
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, call: Call) -> CallFuture {
-        let policy = Arc::clone(&self.policy);
-        run_when_ready(self.inner.clone(), call)
-            .then(move |ended| Ok(ended.unwrap_or_else(|error| policy(error.into()))))
-    }
 }

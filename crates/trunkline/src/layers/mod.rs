@@ -53,7 +53,7 @@ pub use concurrency_limit::ConcurrencyLimitLayer;
 
 pub use default_layers::Defaults;
 pub(crate) use default_layers::{AroundUnknown, DefaultLayers};
-pub use from_fn::{FromFn, FromFnLayer, Next, from_fn};
+pub use from_fn::{FromFnLayer, Next, from_fn};
 pub use handle_error::HandleErrorLayer;
 pub(crate) use handle_error::layered;
 pub use layered::{CallLayer, CallService, Layered};
