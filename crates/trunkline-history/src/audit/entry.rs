@@ -64,10 +64,10 @@ pub enum Event {
 }
 
 /// The end of a call.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Ending {
     /// `ok`, `error`; `cancelled` if the call timed out or its client has gone; `refused` if the call did not run, because
-    /// its first entry could not be made durable in time.
+    /// access rules have refused it with a code, or its first entry could not be made durable in time.
     pub outcome: &'static str,
     /// The error code.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -95,17 +95,13 @@ impl ServiceLayers for DefaultLayers {
         let merged = extensions.and_then(Extensions::get);
         let Defaults { trace, metrics, catch_panic } =
             merged.map_or(self.defaults, |MergedDefaults(own)| *own);
-        let (admission, is_immediate, endpoint) = match operation {
-            Some(operation) => {
-                let admission = AdmissionLayer::of(operation.description());
-                (admission, operation.is_immediate(), endpoint)
-            }
-            None => {
-                let AroundUnknown { layers, guards } = &self.around_unknown;
-                let endpoint = layers.iter().fold(endpoint, |endpoint, layer| layer(endpoint));
-                (AdmissionLayer::of_unknown(guards), layers.is_empty(), endpoint)
-            }
+        let AroundUnknown { layers, guards } = &self.around_unknown;
+        let (admission, layers) = match operation {
+            Some(operation) => (AdmissionLayer::of(operation.description()), &[][..]),
+            None => (AdmissionLayer::of_unknown(guards), &layers[..]),
         };
+        let is_immediate = operation.map_or(layers.is_empty(), RegisteredOperation::is_immediate);
+        let endpoint = layers.iter().fold(endpoint, |endpoint, layer| layer(endpoint));
         let limited = match is_immediate {
             // A handler that is not async cannot wait.
             true => endpoint,

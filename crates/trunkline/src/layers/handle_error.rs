@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tower::{Layer, Service};
 use trunkline_core::call::{Call, Endpoint, run_when_ready};
 use trunkline_core::error::{BoxError, ErrorObject, RpcError, code};
+use trunkline_core::operation::LayerFn;
 use trunkline_core::outcome::Outcome;
 
 /// Converts the errors that inner layers return into error objects.
@@ -52,15 +53,15 @@ where
     }
 }
 
-/// The endpoint in `layer`. Errors become error objects by the default policy.
-pub(crate) fn layered<L>(endpoint: Endpoint, layer: &L) -> Endpoint
+/// Puts endpoints in `layer`. Errors become error objects by the default policy.
+pub(crate) fn layer_fn<L>(layer: L) -> LayerFn
 where
-    L: Layer<Endpoint>,
+    L: Layer<Endpoint> + Send + Sync + 'static,
     L::Service: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
     <L::Service as Service<Call>>::Error: Into<BoxError> + Send,
     <L::Service as Service<Call>>::Future: Send,
 {
-    endpoint_of(layer.layer(endpoint))
+    Arc::new(move |endpoint| endpoint_of(layer.layer(endpoint)))
 }
 
 /// The endpoint of a service. Errors become error objects by the default policy.

@@ -55,7 +55,7 @@ pub use default_layers::Defaults;
 pub(crate) use default_layers::{AroundUnknown, DefaultLayers};
 pub use from_fn::{FromFnLayer, Next, from_fn};
 pub use handle_error::HandleErrorLayer;
-pub(crate) use handle_error::layered;
+pub(crate) use handle_error::layer_fn;
 pub use layered::{CallLayer, CallService, Layered};
 pub use metrics::MetricsLayer;
 pub use rate_limit::RateLimitLayer;

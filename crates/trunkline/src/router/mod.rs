@@ -24,7 +24,7 @@ use crate::batch_scheduler::SemaphoreScheduler;
 #[cfg(feature = "audit")]
 use crate::layers::audit::{AuditLayer, AuditLog};
 use crate::layers::authorize::{Guard, Rules, SharedRules};
-use crate::layers::{AroundUnknown, DefaultLayers, Defaults, RateLimitLayer, layered};
+use crate::layers::{AroundUnknown, DefaultLayers, Defaults, RateLimitLayer, layer_fn};
 use crate::openrpc::{DocumentCache, Info};
 use crate::rpc::{FORMATS, Rpc};
 use placement::Placement;
@@ -37,6 +37,12 @@ pub use dynamic::{DynamicNamespaces, DynamicOperations};
 /// `S` is the type of the state that handlers take with [`State`](crate::State) and that is not set yet.
 pub struct Router<S = ()> {
     operations: Vec<Operation<S>>,
+    common: Common,
+}
+
+/// The part of a router that does not depend on the state.
+#[derive(Default)]
+struct Common {
     parts: Vec<Part>,
     limits: Limits,
     /// `None` if not set.
@@ -52,19 +58,7 @@ pub struct Router<S = ()> {
 
 impl<S> Default for Router<S> {
     fn default() -> Self {
-        let (limits, defaults, info) = Default::default();
-        let (operations, parts, guards, built_in, around_unknown) = Default::default();
-        Self {
-            operations,
-            parts,
-            limits,
-            defaults,
-            info,
-            guards,
-            built_in,
-            around_unknown,
-            problem: None,
-        }
+        Self { operations: Vec::new(), common: Common::default() }
     }
 }
 
@@ -98,17 +92,16 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     #[must_use]
     pub fn merge(mut self, mut other: Self) -> Self {
         other.apply_guards(None);
-        if let Some(defaults) = other.defaults {
+        if let Some(defaults) = other.common.defaults {
             other = other.describe(move |description| defaults.keep(description));
         }
         self.operations.extend(other.operations);
-        self.parts.extend(other.parts);
+        self.common.parts.extend(other.common.parts);
         // An unknown method without a namespace is one of this router.
         let of_namespaces = |(prefix, _): &(String, Guard)| !prefix.is_empty();
-        self.around_unknown
-            .guards
-            .extend(other.around_unknown.guards.into_iter().filter(of_namespaces));
-        if let Some(problem) = other.problem {
+        let guards = other.common.around_unknown.guards.into_iter().filter(of_namespaces);
+        self.common.around_unknown.guards.extend(guards);
+        if let Some(problem) = other.common.problem {
             self.problem(problem);
         }
         self
@@ -119,10 +112,10 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     pub fn nest(self, namespace: &str, mut other: Self) -> Self {
         other.apply_guards(None);
         other.operations.iter_mut().for_each(|operation| operation.nest(namespace));
-        for (prefix, _) in &mut other.around_unknown.guards {
+        for (prefix, _) in &mut other.common.around_unknown.guards {
             *prefix = format!("{namespace}.{prefix}");
         }
-        other.parts.iter_mut().for_each(|part| part.placement.nest(namespace));
+        other.common.parts.iter_mut().for_each(|part| part.placement.nest(namespace));
         self.merge(other)
     }
 
@@ -137,7 +130,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         if operations.claim() {
             let placement = Placement::new(namespace);
             let operations = PartOperations::Namespace(operations.clone());
-            self.parts.push(Part { operations, placement, location });
+            self.common.parts.push(Part { operations, placement, location });
         } else {
             self.problem(BuildError::AlreadyMounted { namespace: namespace.to_owned(), location });
         }
@@ -152,7 +145,11 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         let location = Location::caller();
         if namespaces.claim() {
             let operations = PartOperations::Namespaces(namespaces.clone());
-            self.parts.push(Part { operations, placement: Placement::of_namespaces(), location });
+            self.common.parts.push(Part {
+                operations,
+                placement: Placement::of_namespaces(),
+                location,
+            });
         } else {
             let namespace = "*".to_owned();
             self.problem(BuildError::AlreadyMounted { namespace, location });
@@ -173,7 +170,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     #[track_caller]
     #[must_use]
     pub fn authorize(mut self, rules: Rules) -> Self {
-        self.guards.push(Guard::Fixed(Arc::new(rules), Location::caller()));
+        self.common.guards.push(Guard::Fixed(Arc::new(rules), Location::caller()));
         self
     }
 
@@ -181,7 +178,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     /// method are not errors.
     #[must_use]
     pub fn authorize_shared(mut self, rules: &SharedRules) -> Self {
-        self.guards.push(Guard::Shared(rules.clone()));
+        self.common.guards.push(Guard::Shared(rules.clone()));
         self
     }
 
@@ -189,7 +186,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     /// refused calls count, and so do those of unknown methods.
     #[must_use]
     pub fn rate_limit(mut self, limit: RateLimitLayer) -> Self {
-        self.guards.push(Guard::Rate(limit));
+        self.common.guards.push(Guard::Rate(limit));
         self
     }
 
@@ -218,13 +215,13 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
 
     /// Adds the guards to the operations, and to `rpc.discover`.
     fn apply_guards(&mut self, mut discover: Option<&mut Operation>) {
-        for guard in std::mem::take(&mut self.guards) {
+        for guard in std::mem::take(&mut self.common.guards) {
             if let Guard::Fixed(rules, location) = &guard {
                 let names = self.operations.iter().map(Operation::name);
                 let names: Vec<&str> = names.chain(discover.as_ref().map(|_| DISCOVER)).collect();
                 let is_unmatched = |pattern: &&str| {
                     !names.iter().any(|name| matches(pattern, name))
-                        && !self.parts.iter().any(|part| part.placement.may_have(pattern))
+                        && !self.common.parts.iter().any(|part| part.placement.may_have(pattern))
                 };
                 if let Some(pattern) = rules.patterns().find(is_unmatched).map(str::to_owned) {
                     self.problem(BuildError::UnmatchedRule { pattern, location });
@@ -234,7 +231,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
                 let name = operation.name().to_owned();
                 guard.add_to(&name, operation.description_mut());
             }
-            for part in &mut self.parts {
+            for part in &mut self.common.parts {
                 let guard = guard.clone();
                 part.placement
                     .wrap(move |operation, name| guard.add_to(name, operation.description_mut()));
@@ -242,7 +239,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
             if let Some(discover) = &mut discover {
                 guard.add_to(DISCOVER, discover.description_mut());
             }
-            self.around_unknown.guards.push((String::new(), guard));
+            self.common.around_unknown.guards.push((String::new(), guard));
         }
     }
 
@@ -266,7 +263,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         <L::Service as Service<Call>>::Error: Into<BoxError> + Send,
         <L::Service as Service<Call>>::Future: Send,
     {
-        self.layer_matching(&Pattern::new("*"), layer).0
+        self.layer_matching(&Pattern::new("*"), layer_fn(layer)).0
     }
 
     /// Like [`layer`](Self::layer), for the operations that match `pattern`: a name, or a prefix and `*` (`math.*`).
@@ -280,7 +277,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         <L::Service as Service<Call>>::Future: Send,
     {
         let location = Location::caller();
-        let (mut router, count) = self.layer_matching(&Pattern::new(pattern), layer);
+        let (mut router, count) = self.layer_matching(&Pattern::new(pattern), layer_fn(layer));
         if count == 0 {
             router.problem(BuildError::UnmatchedLayer { pattern: pattern.to_owned(), location });
         }
@@ -294,21 +291,14 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         for operation in &mut self.operations {
             describe(operation.description_mut());
         }
-        for part in &mut self.parts {
+        for part in &mut self.common.parts {
             let describe = Arc::clone(&describe);
             part.placement.wrap(move |operation, _| describe(operation.description_mut()));
         }
         self
     }
 
-    fn layer_matching<L>(mut self, pattern: &Pattern, layer: L) -> (Self, usize)
-    where
-        L: Layer<Endpoint> + Send + Sync + 'static,
-        L::Service: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
-        <L::Service as Service<Call>>::Error: Into<BoxError> + Send,
-        <L::Service as Service<Call>>::Future: Send,
-    {
-        let wrap: LayerFn = Arc::new(move |endpoint| layered(endpoint, &layer));
+    fn layer_matching(mut self, pattern: &Pattern, wrap: LayerFn) -> (Self, usize) {
         let mut count = 0;
         for operation in &mut self.operations {
             if pattern.matches(operation.name()) {
@@ -316,7 +306,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
                 count += 1;
             }
         }
-        for part in &mut self.parts {
+        for part in &mut self.common.parts {
             let may_match = part.placement.may_have(pattern.as_str());
             if may_match || part.placement.is_unknown() {
                 let (pattern, layer) = (pattern.clone(), Arc::clone(&wrap));
@@ -329,10 +319,10 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
             count += usize::from(may_match);
         }
         if pattern.as_str() == "*" {
-            self.around_unknown.layers.push(Arc::clone(&wrap));
+            self.common.around_unknown.layers.push(Arc::clone(&wrap));
         }
         if pattern.matches(DISCOVER) {
-            self.built_in.push(wrap);
+            self.common.built_in.push(wrap);
             count += 1;
         }
         (self, count)
@@ -342,27 +332,13 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     #[must_use]
     pub fn with_state<S2>(self, state: S) -> Router<S2> {
         let bind = |operation: Operation<S>| operation.bind(state.clone());
-        let operations = self.operations.into_iter().map(bind).collect();
-        let Self {
-            parts, limits, defaults, info, guards, built_in, around_unknown, problem, ..
-        } = self;
-        Router {
-            operations,
-            parts,
-            limits,
-            defaults,
-            info,
-            guards,
-            built_in,
-            around_unknown,
-            problem,
-        }
+        Router { operations: self.operations.into_iter().map(bind).collect(), common: self.common }
     }
 
     /// Sets the limits of calls.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.common.limits = limits;
         self
     }
 
@@ -370,20 +346,20 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     /// for those of merged routers with other ones, and to `rpc.discover` and unknown methods.
     #[must_use]
     pub fn default_layers(mut self, defaults: Defaults) -> Self {
-        self.defaults = Some(defaults);
+        self.common.defaults = Some(defaults);
         self
     }
 
     /// Sets the title and version of the service, for `rpc.discover`.
     #[must_use]
     pub fn info(mut self, title: impl Into<String>, version: impl Into<String>) -> Self {
-        self.info = Info { title: title.into(), version: version.into() };
+        self.common.info = Info { title: title.into(), version: version.into() };
         self
     }
 
     /// Records a problem. `build` reports the first one.
     fn problem(&mut self, problem: BuildError) {
-        self.problem.get_or_insert(problem);
+        self.common.problem.get_or_insert(problem);
     }
 }
 
@@ -393,17 +369,17 @@ impl Router {
     /// # Errors
     /// The first problem of the registrations, with its place in the source.
     pub fn build(mut self) -> Result<Rpc, BuildError> {
-        let documents = Arc::new(DocumentCache::new(std::mem::take(&mut self.info)));
-        let mut discover = discover(&documents, std::mem::take(&mut self.built_in));
+        let documents = Arc::new(DocumentCache::new(std::mem::take(&mut self.common.info)));
+        let mut discover = discover(&documents, std::mem::take(&mut self.common.built_in));
         self.apply_guards(Some(&mut discover));
-        if let Some(problem) = self.problem {
+        let Common { parts, limits, defaults, around_unknown, problem, .. } = self.common;
+        if let Some(problem) = problem {
             return Err(problem);
         }
-        self.limits.check()?;
-        let Self { operations, parts, around_unknown, .. } = self;
-        let defaults = self.defaults.unwrap_or_default();
-        let layers = DefaultLayers::new(&self.limits, defaults, around_unknown);
-        let (unknown, depth) = (Arc::clone(&layers.unknown), self.limits.depth);
+        limits.check()?;
+        let layers = DefaultLayers::new(&limits, defaults.unwrap_or_default(), around_unknown);
+        let (unknown, depth) = (Arc::clone(&layers.unknown), limits.depth);
+        let operations = self.operations;
         let registry = Registry::new(operations, vec![discover], parts.len(), layers, depth)?;
         let registry = Arc::new(registry);
         documents.attach(&registry);
@@ -414,18 +390,17 @@ impl Router {
             }
         }
         let scheduler = Arc::new(SemaphoreScheduler::new());
-        let dispatcher = Dispatcher::new(registry, self.limits, scheduler);
-        let dispatcher = dispatcher.with_formats(FORMATS);
+        let dispatcher = Dispatcher::new(registry, limits, scheduler).with_formats(FORMATS);
         Ok(Rpc::new(dispatcher, documents, unknown))
     }
 
     /// The operations, for [`DynamicOperations`].
     fn into_operations(mut self) -> Result<Vec<Operation>, BuildError> {
         self.apply_guards(None);
-        if let Some(problem) = self.problem {
+        if let Some(problem) = self.common.problem {
             return Err(problem);
         }
-        match self.parts.pop() {
+        match self.common.parts.pop() {
             Some(Part { placement, location, .. }) => {
                 Err(BuildError::NestedDynamic { namespace: placement.namespace, location })
             }

@@ -458,16 +458,18 @@ fn rejects_invalid_and_duplicate_tool_names() {
 }
 
 #[test]
-fn layers_wrap_rpc_discover_but_not_unknown_methods() {
-    let refuse = from_fn(async |_: Call, _: Next| Outcome::error(ErrorObject::new(1, "refused")));
-    let rpc = Router::new()
-        .method("m", || 1)
-        .layer(TimeoutLayer::new(Duration::from_secs(1)))
-        .layer(refuse)
-        .build()
-        .unwrap();
-    fails(&rpc, "m", &json!({ "code": 1, "message": "refused" }));
-    fails(&rpc, "rpc.discover", &json!({ "code": 1, "message": "refused" }));
+fn layers_wrap_rpc_discover_and_unknown_methods() {
+    let refuse =
+        || from_fn(async |_: Call, _: Next| Outcome::error(ErrorObject::new(1, "refused")));
+    let methods = || Router::new().method("m", || 1);
+    let wait = TimeoutLayer::new(Duration::from_secs(1));
+    let rpc = methods().layer(wait).layer(refuse()).build().unwrap();
+    for method in ["m", "rpc.discover", "x"] {
+        fails(&rpc, method, &json!({ "code": 1, "message": "refused" }));
+    }
+    // Those of some methods, and of another router, do not.
     let data = json!({ "method": "x" });
-    fails(&rpc, "x", &json!({ "code": -32601, "message": "Method not found", "data": data }));
+    let unknown = json!({ "code": -32601, "message": "Method not found", "data": data });
+    fails(&methods().route_layer("m", refuse()).build().unwrap(), "x", &unknown);
+    fails(&Router::new().merge(methods().layer(refuse())).build().unwrap(), "x", &unknown);
 }

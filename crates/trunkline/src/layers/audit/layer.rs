@@ -4,7 +4,7 @@ use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
@@ -62,20 +62,15 @@ impl AuditLayer {
     ) -> Option<impl Future<Output = ()> + Send + use<>> {
         let description = call.operation()?.description();
         let Self { log, calls } = description.extensions.get()?;
-        let effect = description.effect.filter(|effect| *effect != Effect::ReadOnly);
-        if effect.is_none() && description.effect.is_some() {
+        let effect = description.effect;
+        if effect == Some(Effect::ReadOnly) {
             return None;
         }
         let audited = describe(call, SentParams { effect, sha256: None }, calls.next());
-        let (outcome, code, rows_affected, cascaded) = ("refused", Some(code), None, None);
-        let ending = Ending { outcome, code, rows_affected, cascaded, duration: Duration::ZERO };
+        let ending = Ending { outcome: "refused", code: Some(code), ..Ending::default() };
         let log = log.clone();
-        Some(async move {
-            if let Err(error) = log.append(&AuditEntry::now(&audited, Event::End(ending))).await {
-                let operation = &audited.operation;
-                tracing::error!(%error, operation, "a refusal is missing in the audit log");
-            }
-        })
+        // The log itself reports that it cannot be written.
+        Some(async move { drop(log.append(&AuditEntry::now(&audited, Event::End(ending))).await) })
     }
 }
 
@@ -162,9 +157,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Some(outcome) = self.unfinished {
-            let (code, rows_affected, cascaded) = (None, None, None);
-            let duration = self.since.elapsed();
-            let ending = Ending { outcome, code, rows_affected, cascaded, duration };
+            let ending = Ending { outcome, duration: self.since.elapsed(), ..Ending::default() };
             // If this fails, the log has no end of the call, or no entry of it at all.
             let _ = self.log.append_later(&AuditEntry::now(&self.audited, Event::End(ending)));
         }

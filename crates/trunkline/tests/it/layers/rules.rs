@@ -9,7 +9,10 @@ use trunkline::access::{Principal, Scopes};
 use trunkline::layers::authorize::{DefaultScopes, Role, Rules, authenticated, principal};
 use trunkline::layers::rate_limit::Rate;
 use trunkline::layers::{Next, RateLimitLayer, ValidateLayer, from_fn};
-use trunkline::{BuildError, Call, Extensions, Operation, RawParams, Router, Rpc, code};
+use trunkline::{
+    BuildError, Call, DynamicNamespaces, DynamicOperations, Extensions, Operation, RawParams,
+    Router, Rpc, code,
+};
 
 use super::{body, json_of};
 use crate::support::in_time;
@@ -124,7 +127,8 @@ fn refusals_of_known_and_unknown_methods_are_equal() {
     check("a role that only reads", Rules::new().role(reader), Some("ada"), forbidden);
 }
 
-/// A router whose operation `change` has params that are validated, and the number of calls that its layer has seen.
+/// A router whose operations `change`, also dynamic ones, have params that are validated, and the number of calls that its
+/// layer has seen.
 fn counted(rules: Rules) -> (Rpc, Arc<AtomicUsize>) {
     let seen = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&seen);
@@ -132,12 +136,19 @@ fn counted(rules: Rules) -> (Rpc, Arc<AtomicUsize>) {
         counter.fetch_add(1, Ordering::Relaxed);
         next.run(call)
     });
-    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
-    let change = Operation::new("change", |_: RawParams| "changed").input_schema(schema);
+    let validated = || {
+        let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+        let change = Operation::new("change", |_: RawParams| "changed").input_schema(schema);
+        Router::new().operation(change.strict_params()).layer(ValidateLayer::new())
+    };
+    let (tools, namespaces) = (DynamicOperations::new(), DynamicNamespaces::new());
     let rate = Rate { calls: 1, burst: 4, ..Rate::default() };
-    let router = Router::new().operation(change.strict_params()).layer(ValidateLayer::new());
-    let router = router.layer(count).authorize(rules).rate_limit(RateLimitLayer::new(rate));
-    (router.build().unwrap(), seen)
+    let router = validated().dynamic("tool", &tools).dynamic_namespaces(&namespaces).layer(count);
+    let router = router.authorize(rules).rate_limit(RateLimitLayer::new(rate));
+    let rpc = router.build().unwrap();
+    tools.replace(validated()).unwrap();
+    namespaces.add("late").replace(validated()).unwrap();
+    (rpc, seen)
 }
 
 /// A refused caller causes no work of layers, but its calls count for the rate limit.
@@ -163,12 +174,15 @@ fn rules_are_checked_after_the_rate_limit_and_before_layers() {
     }
     let long = format!(r#"{{"n":"{}"}}"#, "x".repeat(1 << 20));
     for params in [r#"{"n":1}"#, r#"{"n":"x"}"#, "[1,2]", &long] {
-        check("change", params, "ada", Some(code::FORBIDDEN), 0);
-        check("nope", params, "ada", Some(code::FORBIDDEN), 0);
+        for method in ["change", "tool.change", "late.change", "nope", "tool.nope"] {
+            check(method, params, "ada", Some(code::FORBIDDEN), 0);
+        }
         check("nope", params, "root", UNKNOWN, 4);
     }
-    check("change", r#"{"n":1}"#, "root", None, 4);
-    check("change", r#"{"n":"x"}"#, "root", Some(code::INVALID_PARAMS), 4);
+    for method in ["change", "tool.change", "late.change"] {
+        check(method, r#"{"n":1}"#, "root", None, 4);
+        check(method, r#"{"n":"x"}"#, "root", Some(code::INVALID_PARAMS), 4);
+    }
 }
 
 #[test]
