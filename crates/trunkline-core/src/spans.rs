@@ -60,6 +60,33 @@ pub fn are_enabled() -> bool {
     LevelFilter::current() >= LevelFilter::DEBUG
 }
 
+/// Creates the span of a call, with further attributes: `call_span!(attributes, NAME => value, …)`. The crate that uses it
+/// depends on `tracing`.
+#[macro_export]
+macro_rules! call_span {
+    ($attributes:expr $(, $name:expr => $value:expr)* $(,)?) => {{
+        let attributes: $crate::spans::CallAttributes<'_> = $attributes;
+        ::tracing::span!(
+            target: $crate::spans::TARGET,
+            ::tracing::Level::DEBUG,
+            $crate::spans::name::CALL,
+            { $crate::spans::attribute::RPC_SYSTEM } = attributes.system,
+            { $crate::spans::attribute::JSONRPC_VERSION } = attributes.json_rpc_version(),
+            { $crate::spans::attribute::RPC_METHOD } = attributes.method,
+            { $crate::spans::attribute::KIND } = attributes.kind(),
+            $({ $name } = $value,)*
+            { $crate::spans::attribute::JSONRPC_ID } = ::tracing::field::Empty,
+            { $crate::spans::attribute::REQUEST_ID } = ::tracing::field::Empty,
+            { $crate::spans::attribute::TRACE_ID } = ::tracing::field::Empty,
+            { $crate::spans::attribute::SPAN_ID } = ::tracing::field::Empty,
+            { $crate::spans::attribute::PARENT } = ::tracing::field::Empty,
+            { $crate::spans::attribute::LINK } = ::tracing::field::Empty,
+            { $crate::spans::attribute::RPC_STATUS } = ::tracing::field::Empty,
+            { $crate::spans::attribute::ERROR_TYPE } = ::tracing::field::Empty,
+        )
+    }};
+}
+
 /// The attributes of a call that are known when it begins.
 #[derive(Debug, Clone, Copy)]
 pub struct CallAttributes<'a> {
@@ -87,7 +114,7 @@ pub struct CallSpan {
 pub fn call(attributes: CallAttributes<'_>, extensions: &Extensions) -> Span {
     match extensions.get() {
         Some(CallSpan { open, .. }) => open(attributes, extensions),
-        None => crate::call_span!(attributes),
+        None => call_span!(attributes),
     }
 }
 
@@ -103,33 +130,6 @@ impl CallAttributes<'_> {
     pub fn kind(&self) -> Option<&'static str> {
         self.is_client.then_some("client")
     }
-}
-
-/// Creates the span of a call, with further attributes: `call_span!(attributes, NAME => value, …)`. The crate that uses it
-/// depends on `tracing`.
-#[macro_export]
-macro_rules! call_span {
-    ($attributes:expr $(, $name:expr => $value:expr)* $(,)?) => {{
-        let attributes: $crate::spans::CallAttributes<'_> = $attributes;
-        ::tracing::span!(
-            target: $crate::spans::TARGET,
-            ::tracing::Level::DEBUG,
-            $crate::spans::name::CALL,
-            { $crate::spans::attribute::RPC_SYSTEM } = attributes.system,
-            { $crate::spans::attribute::JSONRPC_VERSION } = attributes.json_rpc_version(),
-            { $crate::spans::attribute::RPC_METHOD } = attributes.method,
-            { $crate::spans::attribute::KIND } = attributes.kind(),
-            $({ $name } = $value,)*
-            { $crate::spans::attribute::JSONRPC_ID } = ::tracing::field::Empty,
-            { $crate::spans::attribute::REQUEST_ID } = ::tracing::field::Empty,
-            { $crate::spans::attribute::TRACE_ID } = ::tracing::field::Empty,
-            { $crate::spans::attribute::SPAN_ID } = ::tracing::field::Empty,
-            { $crate::spans::attribute::PARENT } = ::tracing::field::Empty,
-            { $crate::spans::attribute::LINK } = ::tracing::field::Empty,
-            { $crate::spans::attribute::RPC_STATUS } = ::tracing::field::Empty,
-            { $crate::spans::attribute::ERROR_TYPE } = ::tracing::field::Empty,
-        )
-    }};
 }
 
 /// The span of some work, if it is enabled. The span ends when this is dropped.
