@@ -30,7 +30,7 @@ fn unknown_keys() {
     check("[sever]\nlisten = ''", &["1:2: unknown key `sever`; did you mean `server`?"]);
     check(
         "[server]\n  tls = { file = 1 }",
-        &["2:11: unknown key `server.tls.file`; the keys here are `cert`, `client_ca`, `key`"],
+        &["2:11: unknown key `server.tls.file`; the keys here are `cert`, `key`, `client_ca`"],
     );
     check(
         "[server.limits]\nboby = 1\n[server.tls]\ncret = ''",

@@ -57,7 +57,6 @@ impl ServerHandle {
 
     /// The [health pages](super::ServerConfig::health) of this server, for another one, such as one at a port for probes.
     /// Without such pages, there are no routes.
-    #[must_use]
     pub fn health_routes(&self) -> Router {
         self.shared.pages.as_ref().map(|pages| pages.router.clone()).unwrap_or_default()
     }

@@ -130,6 +130,9 @@ impl Authenticator for Cookies {
     }
 }
 
+/// The names and values of headers.
+type Headers<'h> = &'h [(&'h str, &'h str)];
+
 #[tokio::test]
 async fn routes_have_further_authenticators() {
     let config = config(&[("ada", "a"), ("bob", "b")], &SharedRules::default());
@@ -141,7 +144,7 @@ async fn routes_have_further_authenticators() {
     let routes = Routes::new("name", router).authenticator(Arc::new(cookies));
     let service = Router::new().build().unwrap().http_with(config).merge(routes);
     let html = ("accept", "text/html");
-    let rows: [(&str, &[(&str, &str)], u16, &str); 8] = [
+    let rows: [(&str, Headers<'_>, u16, &str); 8] = [
         ("none", &[], 401, "send `Authorization: Bearer TOKEN`, or send a cookie"),
         ("a token", &[("authorization", "Bearer a")], 200, "ada"),
         ("a cookie", &[("cookie", "b")], 200, "bob"),
