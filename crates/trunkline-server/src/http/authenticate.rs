@@ -8,7 +8,6 @@ use http::request::Parts;
 use trunkline_access::Principal;
 use trunkline_core::call::MaybeReady;
 
-use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 
 /// The result of the verification of credentials. It is ready, unless keys are fetched for it.
@@ -56,29 +55,3 @@ pub enum AuthenticationError {
 
 /// The authenticators of a service.
 pub(super) type Authenticators = Arc<[Arc<dyn Authenticator>]>;
-
-/// Verifies the credentials of a request. `None` if there are no authenticators.
-pub(super) fn authenticate<'a>(
-    authenticators: impl Iterator<Item = &'a Arc<dyn Authenticator>> + Clone,
-    request: &Parts,
-) -> Result<Option<Authentication>, Refusal> {
-    let mut has_any = false;
-    for authenticator in authenticators.clone() {
-        has_any = true;
-        if let Some(found) = authenticator.authenticate(request) {
-            return Ok(Some(found));
-        }
-    }
-    match has_any {
-        true => Err(Refusal::NoCredentials(authenticators.map(|one| one.remedy()).collect())),
-        false => Ok(None),
-    }
-}
-
-/// Waits for the principal of credentials, if they are required.
-pub(super) async fn principal(found: Option<Authentication>) -> Result<Option<Principal>, Refusal> {
-    match found {
-        Some(found) => Ok(Some(found.await?)),
-        None => Ok(None),
-    }
-}

@@ -11,8 +11,9 @@ use trunkline_core::extensions::Extensions;
 use trunkline_core::format::Format;
 use trunkline_core::limits::Reservation;
 
-use super::authenticate::{Authentication, Authenticator, Authenticators, authenticate};
+use super::authenticate::{Authentication, Authenticator, Authenticators};
 use super::config::HttpConfig;
+use super::credentials::authenticate;
 use super::endpoint::Endpoint;
 use super::fields::Fields;
 use super::refusal::Refusal;

@@ -39,6 +39,7 @@ mod client_certificate;
 #[cfg(feature = "compression")]
 mod coding;
 mod config;
+mod credentials;
 mod endpoint;
 mod event;
 mod event_reader;

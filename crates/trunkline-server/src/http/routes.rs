@@ -18,7 +18,8 @@ use trunkline_core::format::Format;
 use trunkline_core::reply::Reply;
 
 use super::accept::accepts_by_name;
-use super::authenticate::{Authenticator, principal};
+use super::authenticate::Authenticator;
+use super::credentials::principal;
 use super::endpoint::Endpoint;
 use super::extract::{Admitted, Message};
 use super::fields::Fields;

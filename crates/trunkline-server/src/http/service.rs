@@ -25,9 +25,9 @@ use trunkline_core::extensions::Extensions;
 use trunkline_core::format::Format;
 
 use super::accept::accepts_by_name;
-use super::authenticate::principal;
 use super::coding::Coding;
 use super::config::HttpConfig;
+use super::credentials::principal;
 use super::endpoint::Endpoint;
 use super::extract::Message;
 use super::fields::Fields;

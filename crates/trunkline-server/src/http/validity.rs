@@ -16,7 +16,8 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use trunkline_access::Principal;
 
-use super::authenticate::{AuthenticationError, Authenticator, Authenticators, authenticate};
+use super::authenticate::{AuthenticationError, Authenticator, Authenticators};
+use super::credentials::authenticate;
 use super::reply_body::ReplyBody;
 
 /// Tokens expire without notice.
