@@ -69,7 +69,7 @@ impl Reply {
         Self { json, code, other: None }
     }
 
-    /// An array of responses. Nothing, if there are none.
+    /// An array of responses. No reply without responses.
     #[must_use]
     pub fn array(responses: impl IntoIterator<Item = Self>) -> Self {
         let mut array = Self::none();
@@ -112,7 +112,7 @@ impl Reply {
         self.other.as_ref().map_or(self.json.len(), |other| other.1.len())
     }
 
-    /// The text of the reply in its [format](Self::format). `None` if there is no reply.
+    /// The text of the reply in its [format](Self::format). `None` without a reply.
     #[inline]
     #[must_use]
     pub fn into_text(self) -> Option<Vec<u8>> {
@@ -122,7 +122,7 @@ impl Reply {
         }
     }
 
-    /// The JSON text of the reply, for any format. `None` if there is no reply.
+    /// The JSON text of the reply, for any format. `None` without a reply.
     #[inline]
     #[must_use]
     pub fn into_json(self) -> Option<Vec<u8>> {

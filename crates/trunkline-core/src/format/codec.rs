@@ -11,7 +11,7 @@ use crate::outcome::{Native, Outcome};
 /// A format other than JSON.
 ///
 /// Calls and outcomes are JSON text in every protocol. A codec converts messages from and to it. Values that JSON cannot
-/// represent exactly are kept beside the text, as [`Native`] values, for handlers and clients of the same format.
+/// represent exactly are kept next to the text, as [`Native`] values, for handlers and clients of the same format.
 pub trait Codec: Send + Sync {
     /// The media type, without parameters.
     fn media_type(&self) -> &'static str;
@@ -33,7 +33,7 @@ pub trait Codec: Send + Sync {
     /// If the text is not JSON or cannot be represented in this format.
     fn write(&self, json: &[u8]) -> Result<Vec<u8>, CodecError>;
 
-    /// Converts a body with a request or a batch to JSON. Also returns what the text of each request lacks.
+    /// Converts a body with a request or a batch to JSON. Also returns the parts of each request that its text lacks.
     ///
     /// A request that cannot be represented in JSON becomes one without params, with the reason as its
     /// [refusal](SentRequest::refusal), so that the other requests of its batch are not affected.
@@ -68,7 +68,7 @@ pub trait Codec: Send + Sync {
     }
 }
 
-/// What the JSON text of a request lacks.
+/// The parts of a request that its JSON text lacks.
 #[derive(Debug, Default)]
 pub struct SentRequest {
     /// The id.

@@ -36,12 +36,12 @@ impl Encoding {
         self.reply
     }
 
-    /// The id as it was sent, if the request was not JSON.
+    /// The unchanged id, if the request was not JSON.
     pub(crate) fn id(&self) -> Option<&Native> {
         self.sent.as_ref()?.id.as_ref()
     }
 
-    /// The params as they were sent, if the request was of a codec with values of this type.
+    /// The unchanged params, if the request was of a codec with values of this type.
     pub fn params<T: 'static>(&self) -> Option<&T> {
         let sent = self.sent.as_ref().filter(|_| !self.is_derived)?;
         sent.params.as_ref()?.downcast_ref()

@@ -8,7 +8,7 @@ use super::fault::unconvertible;
 use crate::json::{self, ToJson};
 use crate::value::Value;
 
-/// Converts a body to JSON. Also returns what the text of each request lacks.
+/// Converts a body to JSON. Also returns the parts of each request that its text lacks.
 pub(super) fn transcribe(body: Value, batch_requests: usize) -> (Bytes, Vec<SentRequest>) {
     let mut json = String::new();
     let members = match body {
