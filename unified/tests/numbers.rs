@@ -141,7 +141,8 @@ async fn numbers_of_clients_and_batches() {
     assert_eq!((echoed.f, echoed.other), (1e-7, Some(json!([1.5]))));
     let value: Value = client.call("half", [1]).await.unwrap();
     assert_eq!(value.as_f64(), Some(0.5));
-    let edn = trunkline::client::Client::new(Http::connect(&url).unwrap().edn());
+    let edn =
+        trunkline::client::Client::new(Http::connect(&url).unwrap().format(trunkline::edn::FORMAT));
     assert_eq!(edn.call::<f64>("half", [0.3]).await.unwrap(), 0.15);
     let echoed: Number = edn.call("echo", json!({"f": 2.5, "other": {"a": 0.25}})).await.unwrap();
     assert_eq!((echoed.f, echoed.other), (2.5, Some(json!({"a": 0.25}))));

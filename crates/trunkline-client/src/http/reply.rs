@@ -105,7 +105,7 @@ impl Reply {
         Ok(Some(json.map_err(|error| malformed(error.to_string(), &body))?))
     }
 
-    /// Like [`json`](Self::json), in the [format](super::Http::format) of the transport: the text as it was sent, which
+    /// Like [`json`](Self::json), in the [format](crate::Http::format) of the transport: the unchanged text, which
     /// may have values that JSON cannot represent, or converted if it was sent in JSON.
     ///
     /// # Errors

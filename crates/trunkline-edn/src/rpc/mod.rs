@@ -2,7 +2,7 @@
 //!
 //! A message of the media type `application/edn` is read as EDN, and the reply is in EDN unless the client
 //! prefers JSON: `{:jsonrpc "2.0", :method "math.add", :params [1 2], :id 1}`. Keys may be keywords or
-//! strings. Any method can be called this way; [`json`](crate::json) describes the conversion to JSON.
+//! strings. Any method can be called this way; [`json`] describes the conversion to JSON.
 //!
 //! Handlers that take [`Edn<T>`](Edn) receive EDN without conversion. Handlers that return [`Edn<T>`](Edn), a
 //! [`Value`], or a `Result` with [`Edn<T>`](Edn) reply with it. They can be called in JSON, too.
@@ -44,7 +44,7 @@ pub const FORMAT: Format = Format::Other(&EdnCodec);
 /// `reason` of EDN. Without params, a `Value` is nil.
 ///
 /// Params that were sent in EDN are unchanged: keywords are keywords, `#inst` is an `Inst`. Params that were sent
-/// in JSON are converted with [`json`](crate::json): objects become maps with keywords as keys.
+/// in JSON are converted with [`json`]: objects become maps with keywords as keys.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Edn<T>(pub T);
 

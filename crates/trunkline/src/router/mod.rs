@@ -164,9 +164,9 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     ///
     /// Rules are checked before all layers that are added to the router, so the
     /// [`Principal`](crate::access::Principal) is in the extensions of the call before: the authentication of the transport
-    /// sets it ([`HttpConfig::auth`](crate::http::HttpConfig::auth)), or an HTTP middleware of the application, or the
-    /// code that makes a call in this process. A rule that matches no method is an error of [`build`](Self::build), since
-    /// a misspelt name would leave methods unprotected.
+    /// sets it ([`Authenticator`](crate::http::Authenticator)), or an HTTP middleware of the application, or the code that
+    /// makes a call in this process. A rule that matches no method is an error of [`build`](Self::build), since a misspelt
+    /// name would leave methods unprotected.
     #[track_caller]
     #[must_use]
     pub fn authorize(mut self, rules: Rules) -> Self {
