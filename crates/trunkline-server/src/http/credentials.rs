@@ -8,7 +8,7 @@ use trunkline_access::Principal;
 use super::authenticate::{Authentication, Authenticator};
 use super::refusal::Refusal;
 
-/// Verifies the credentials of a request. `None` if there are no authenticators.
+/// Verifies the credentials of a request. `None` without authenticators.
 pub(super) fn authenticate<'a>(
     authenticators: impl Iterator<Item = &'a Arc<dyn Authenticator>> + Clone,
     request: &Parts,

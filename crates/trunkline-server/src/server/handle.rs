@@ -56,7 +56,7 @@ impl ServerHandle {
     }
 
     /// The [health pages](super::ServerConfig::health) of this server, for another one, such as one at a port for probes.
-    /// Without such pages, there are no routes.
+    /// Empty without such pages.
     pub fn health_routes(&self) -> Router {
         self.shared.pages.as_ref().map(|pages| pages.router.clone()).unwrap_or_default()
     }
