@@ -20,8 +20,8 @@ pub(super) struct RequestLimits {
     /// Maximum calls per second of each caller [default: no limit]
     ///
     /// A caller is a token or an address. More calls are refused with 429; bursts may have twice as many. Each call
-    /// counts, also as a tool, in a batch, of an unknown method, or if access rules refuse it; lists of tools, unknown
-    /// tools and invalid tokens do not.
+    /// counts, also as a tool, in a batch, of an unknown method or tool, or if access rules refuse it; lists of tools and
+    /// invalid tokens do not.
     #[arg(
         long,
         value_name = "CALLS",

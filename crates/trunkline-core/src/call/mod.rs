@@ -268,6 +268,18 @@ impl Call {
         Ok(call)
     }
 
+    /// Redirects the call to an unknown method without params, for protocols whose messages name an operation in their
+    /// params. The name must be a string of this call.
+    #[must_use]
+    pub fn redirect_to_unknown(mut self, name: Part) -> Self {
+        let escaped = self.text(name).contains(&b'\\');
+        self.method = Some(Text { span: name.span, escaped });
+        (self.params, self.operation) = (None, None);
+        self.effect = KnownEffect::default();
+        self.is_whole = false;
+        self
+    }
+
     /// Makes the call fail with `error` instead of running its handler, for protocols that validate a call before
     /// they run it. All layers, the history and the metrics see it like any other call.
     #[must_use]

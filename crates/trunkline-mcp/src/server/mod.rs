@@ -344,7 +344,11 @@ impl Server {
                 drop(method);
                 Ok(self.rpc.run(call).map(identity).into())
             }
-            (name, _) => Err(Fault::UnknownMethod(name.to_owned())),
+            (name, _) => {
+                let fault = Fault::UnknownMethod(name.to_owned());
+                drop(method);
+                self.run_unknown(call, fault)
+            }
         }
     }
 
@@ -363,7 +367,17 @@ impl Server {
 
     fn call_tool(self: &Arc<Self>, call: Call, context: Context<'_>) -> Result<StartedCall, Fault> {
         let Context { request, era, transport, .. } = context;
-        let tool = self.find_tool(&call, request, transport)?;
+        let name = string(&call, request.name);
+        let name = name.ok_or(Fault::Params("`name` must be a string: the name of the tool"))?;
+        let Some(tool) = self.catalog.find_tool(&name) else {
+            let code = match transport {
+                Transport::JsonRpc => code::TOOL_NOT_FOUND,
+                Transport::Http(_) | Transport::Channel | Transport::Batch => code::INVALID_PARAMS,
+            };
+            let fault = Fault::UnknownTool { name: name.into_owned(), code };
+            return self.run_unknown(renamed(call, request), fault);
+        };
+        drop(name);
         let (mut call, converted) = convert_arguments(call, request, &tool.operation())?;
         let request = converted.as_ref().unwrap_or(request);
         let context = Context { request, ..context };
@@ -424,21 +438,33 @@ impl Server {
         })
     }
 
-    fn find_tool(
-        &self,
-        call: &Call,
-        request: &Request,
-        transport: Transport<'_>,
-    ) -> Result<Arc<Tool>, Fault> {
-        let name = string(call, request.name);
-        let name = name.ok_or(Fault::Params("`name` must be a string: the name of the tool"))?;
-        let code = match transport {
-            Transport::JsonRpc => code::TOOL_NOT_FOUND,
-            Transport::Http(_) | Transport::Channel | Transport::Batch => code::INVALID_PARAMS,
-        };
-        self.catalog
-            .find_tool(&name)
-            .ok_or_else(|| Fault::UnknownTool { name: name.into_owned(), code })
+    /// Answers a request for something that does not exist. It passes the layers of unknown methods, so that rate limits
+    /// count it and access rules can refuse it.
+    fn run_unknown(&self, call: Call, fault: Fault) -> Result<StartedCall, Fault> {
+        let error = fault.error();
+        // A layer that answers unknown methods does not know the results of this protocol.
+        let code = error.code();
+        let is_unknown = move |outcome: &Outcome| outcome.code().is_none_or(|found| found == code);
+        let future = self.rpc.run(call.with_refusal(error));
+        match future.into_outcome() {
+            Ok(outcome) if is_unknown(&outcome) => Err(fault),
+            Ok(outcome) => Ok(CallFuture::ready(outcome).into()),
+            Err(future) => {
+                let refused = move |outcome| match is_unknown(&outcome) {
+                    true => Outcome::error(fault.error()),
+                    false => outcome,
+                };
+                Ok(future.map(refused).into())
+            }
+        }
+    }
+}
+
+/// A call of a tool or prompt that does not exist, under the name it asks for.
+fn renamed(call: Call, request: &Request) -> Call {
+    match request.name {
+        Some(name) => call.redirect_to_unknown(name),
+        None => call,
     }
 }
 

@@ -13,7 +13,7 @@ use trunkline::{Call, ErrorObject, Outcome, code};
 use super::catalog::Completing;
 use super::context::{Attached, Context};
 use super::converted::convert_arguments;
-use super::{Server, StartedCall, arguments};
+use super::{Server, StartedCall, arguments, renamed};
 use crate::completion::{Completion, CompletionForm, CompletionParams};
 use crate::era::Era;
 use crate::fault::Fault;
@@ -86,8 +86,11 @@ impl Server {
         let request = context.request;
         let name = string(&call, request.name);
         let name = name.ok_or(Fault::Params("`name` must be a string: the name of the prompt"))?;
-        let prompt = self.catalog.find_prompt(&name);
-        let prompt = prompt.ok_or_else(|| Fault::UnknownPrompt(name.into_owned()))?;
+        let Some(prompt) = self.catalog.find_prompt(&name) else {
+            let fault = Fault::UnknownPrompt(name.into_owned());
+            return self.run_unknown(renamed(call, request), fault);
+        };
+        drop(name);
         let (mut call, converted) = convert_arguments(call, request, &prompt.operation)?;
         let request = converted.as_ref().unwrap_or(request);
         let context = Context { request, ..context };
@@ -133,12 +136,13 @@ impl Server {
             Completing::Operation(operation) => operation,
             Completing::Nothing => return Ok(self.no_values(context.era)),
             Completing::Unknown => {
-                return Err(match completion.target {
+                let fault = match completion.target {
                     CompletionTarget::Prompt(name) => Fault::UnknownPrompt(name),
                     CompletionTarget::Resource(uri) => {
                         Fault::UnknownResource { uri, code: code::INVALID_PARAMS }
                     }
-                });
+                };
+                return self.run_unknown(call, fault);
             }
         };
         let attached = Attached::none(context.era);

@@ -27,7 +27,9 @@ impl Server {
             Era::Legacy => RESOURCE_NOT_FOUND,
         };
         let unknown = || Fault::UnknownResource { uri: (*uri).to_owned(), code };
-        let Found { source, params } = self.catalog.find_resource(&uri).ok_or_else(unknown)?;
+        let Some(Found { source, params }) = self.catalog.find_resource(&uri) else {
+            return self.run_unknown(call, unknown());
+        };
         let attached = self.attach(&mut call, context, method::RESOURCES_READ)?;
         call.extensions_mut().insert(ResourceUri(Arc::clone(&uri)));
         let operation = Arc::clone(&source.operation);

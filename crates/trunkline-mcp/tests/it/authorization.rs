@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use trunkline::access::{Principal, ProtectedResource, Scopes};
 use trunkline::http::HttpConfig;
 use trunkline::layers::authorize::{Rules, ScopedOperation, claim};
+use trunkline::layers::rate_limit::Rate;
 use trunkline::{Operation, RawParams, Router, Rpc, Server, ServerHandle};
 use trunkline_mcp::nodes::StoredNodes;
 use trunkline_mcp::{
@@ -22,6 +23,10 @@ const METADATA: &str =
     r#"resource_metadata="https://notes.example/.well-known/oauth-protected-resource/mcp""#;
 
 fn rpc() -> Rpc {
+    notes().build().unwrap()
+}
+
+fn notes() -> Router {
     let delete = Operation::new("notes.delete", || "deleted");
     let list = Operation::new("notes.list", || "listed");
     let secret = Operation::new("notes.secret", || "secret");
@@ -46,8 +51,6 @@ fn rpc() -> Rpc {
         )
         .authorize(Rules::new().require("notes.audit", claim("role", "admin")))
         .authorize(Rules::new().require("notes.book", claim("role", "admin")))
-        .build()
-        .unwrap()
 }
 
 fn mcp() -> Mcp {
@@ -146,6 +149,43 @@ async fn challenges_name_the_scopes_of_a_tool() {
                 let data = json!({ "scopes": ["notes:write", "notes:delete"] });
                 let expected = json!({ "id": 1, "error": { "code": -32008, "data": data } });
                 assert_fits(&name, &expected, &error);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn unknown_names_are_refused_and_counted_like_known_ones() {
+    let named = |name: &str| json!({ "name": name, "arguments": {} });
+    let completion = |name: &str| json!({ "ref": { "type": "ref/prompt", "name": name }, "argument": { "name": "a", "value": "" } });
+    let rows = [
+        ("tools/call", named("nope"), [200, 200]),
+        ("tools/call", named("hidden.nope"), [401, 401]),
+        ("prompts/get", named("nope"), [200, 200]),
+        ("prompts/get", named("hidden.nope"), [401, 401]),
+        ("resources/read", json!({ "uri": "notes://nope" }), [200, 200]),
+        ("completion/complete", completion("nope"), [200, 200]),
+        ("no/such", json!({}), [404, 200]),
+    ];
+    let calls = u32::try_from(2 * rows.len()).unwrap();
+    let rate = Rate { calls, per: Duration::from_secs(3_600), burst: calls, ..Rate::default() };
+    let router = notes().rate_limit(rate);
+    let rpc = router.authorize(Rules::new().require("hidden.*", claim("role", "admin"))).build();
+    let mcp = Mcp::new(rpc.unwrap(), McpConfig::new("test", "1")).unwrap();
+    let service = mcp.rpc().http_with(HttpConfig::default()).merge(mcp.routes());
+    let server = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
+    for is_over in [false, true] {
+        for (method, params, expected) in &rows {
+            let new = modern(method, params.clone());
+            let old = legacy(method, params.clone());
+            let version = "MCP-Protocol-Version: 2025-11-25\r\n".to_owned();
+            let messages = [(headers_of(&new), new), (version, old)];
+            for ((headers, message), expected) in messages.into_iter().zip(expected) {
+                let expected = if is_over { 429 } else { *expected };
+                let headers = format!("Accept: application/json, text/event-stream\r\n{headers}");
+                let request = post("/mcp", &headers, message.to_string());
+                let reply = Client::connect(server.local_addr()).await.ask(request).await;
+                assert_eq!(reply.status, expected, "{message}: {reply:?}");
             }
         }
     }

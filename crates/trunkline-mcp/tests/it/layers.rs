@@ -44,7 +44,7 @@ async fn a_layer_sees_each_call_once() {
         (notification.clone(), vec!["t.add"]),
         (json!([call("add"), call("sum"), notification]), vec!["t.add", "t.sum", "t.add"]),
         (legacy("plain", json!({})), vec!["plain"]),
-        (call("nope"), vec![]),
+        (call("nope"), vec!["nope"]),
         // Its arguments are invalid, and only the handler is skipped.
         (call("picky"), vec!["t.picky"]),
         (legacy("tools/list", json!({})), vec![]),
@@ -84,7 +84,8 @@ async fn calls_are_counted_as_their_operations() {
         ("t.fail", 1, 0, 1, 0),
         ("t.leak", 1, 0, 0, 1),
         ("t.picky", 1, 0, 1, 0),
-        ("unknown", 1, 0, 1, 0),
+        // The tool `nope` and the method `no/such`.
+        ("unknown", 2, 0, 2, 0),
     ];
     for (name, started, succeeded, refused, failed) in expected {
         let found = counts.iter().find(|count| count.method == name).unwrap();
