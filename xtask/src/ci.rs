@@ -216,7 +216,7 @@ fn clippy(workspace: &Workspace) -> Result<()> {
 
 /// Some code is compiled only without the default features.
 fn features(workspace: &Workspace) -> Result<()> {
-    for library in ["trunkline", "trunkline-mcp", "trunkline-resources", "trunkline-sql"] {
+    for library in ["trunkline", "trunkline-mcp", "trunkline-records", "trunkline-sql"] {
         lint(workspace, &["--package", library, "--lib", "--no-default-features"])?;
     }
     Ok(())

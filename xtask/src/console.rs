@@ -46,7 +46,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let mut open = serve();
     open.args(["--writable", "--expose", "*", "--agent-model", "scripted", "--agent-url"])
         .arg(format!("{}/v1", model.url))
-        .arg("--tools")
+        .arg("--command-tools")
         .arg(workspace.path("examples/tools"))
         .arg("--upstream")
         .arg(format!("catalog={}/mcp", other.url))

@@ -28,8 +28,9 @@ impl Tool {
         if self.is(workspace, &on_path) {
             return Ok(on_path);
         }
-        let folder =
-            cargo_home()?.join("trunkline-tools").join(format!("{}-{}", self.name, self.version));
+        let folder = cargo_home()?
+            .join("trunkline-command-tools")
+            .join(format!("{}-{}", self.name, self.version));
         let own = folder.join("bin").join(self.name);
         if !self.is(workspace, &own) {
             self.install(workspace, &folder)?;

@@ -7,8 +7,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    self, call, chat, database, edn, execute, health, logout, monitor, openrpc, prompts, resources,
-    tools,
+    self, call, chat, database, edn, execute, health, logout, monitor, openrpc, prompts, records,
+    resources, tools,
 };
 use crate::config::{Config, ConfigArgs, ConfigError, DatabaseArg, without_empty_variables};
 use crate::server::{command_tools, serve, stdio};
@@ -48,7 +48,7 @@ pub(crate) enum Command {
     Serve(Box<serve::Serve>),
     /// Serve a database to an MCP client on stdin and stdout
     ///
-    /// For MCP clients that start their servers. Records are served only with --resources or --expose.
+    /// For MCP clients that start their servers. Records are served only with --records or --expose.
     #[command(after_help = AFTER_HELP, after_long_help = AFTER_LONG_HELP)]
     Mcp(stdio::Stdio),
     /// Check, show or create the configuration file
@@ -73,8 +73,11 @@ pub(crate) enum Command {
     Prompts(prompts::Arguments),
     /// Send a native command to a server
     Execute(execute::Arguments),
-    /// Show the resources of an MCP server, or the record types of a file or a server
+    /// List the resources of an MCP server, or read one
     Resources(resources::Arguments),
+    /// Show the record types of a file or a server
+    #[command(subcommand)]
+    Records(records::RecordsCommand),
     /// Remove the stored OAuth tokens of an MCP server
     Logout(logout::Arguments),
     /// Print the OpenRPC document of a JSON-RPC 2.0 server

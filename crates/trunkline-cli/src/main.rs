@@ -16,7 +16,8 @@ use std::process::ExitCode;
 
 use arguments::Command;
 use commands::{
-    call, chat, database, edn, execute, health, logout, monitor, openrpc, prompts, resources, tools,
+    call, chat, database, edn, execute, health, logout, monitor, openrpc, prompts, records,
+    resources, tools,
 };
 use config::Config;
 use server::{command_tools, doctor, init, serve, stdio};
@@ -58,6 +59,7 @@ fn run(command: Command, config: &Config) -> ExitCode {
         Command::Prompts(arguments) => return prompts::run(&arguments),
         Command::Execute(arguments) => return execute::run(&arguments),
         Command::Resources(arguments) => return resources::run(&arguments),
+        Command::Records(command) => return records::run(&command),
         Command::Logout(arguments) => return logout::run(&arguments),
         Command::Openrpc(arguments) => return openrpc::run(&arguments),
         Command::Monitor(arguments) => return monitor::run(&arguments),

@@ -133,7 +133,7 @@ async fn confirmation_fails_after_the_operation_changed() {
 #[cfg(unix)]
 #[tokio::test]
 async fn confirmation_fails_after_the_command_changed() {
-    use trunkline_tools::{ToolConfig, ToolFolder};
+    use trunkline_command_tools::{ToolConfig, ToolFolder};
 
     let manifest = |lines: &str| {
         format!("name = 'note'\ndescription = 'A note.'\n{lines}\ninput_schema.type = 'object'\n")
@@ -157,14 +157,14 @@ async fn confirmation_fails_after_the_command_changed() {
         std::fs::write(&file, &echo).unwrap();
         let folder = ToolFolder::open(directory.path(), ToolConfig::default()).unwrap();
         let changing = DynamicOperations::new();
-        changing.replace(trunkline_tools::operations(&folder)).unwrap();
+        changing.replace(trunkline_command_tools::operations(&folder)).unwrap();
         let rpc = Router::new().dynamic("tool", &changing).build().unwrap();
         let first = Answer::calls(&[("1", "note", "")]);
         let (_directory, _model, agent) = agent(rpc, AgentConfig::default(), first).await;
         let reply = go(&agent).await;
         std::fs::write(&file, &after).unwrap();
         folder.reload().unwrap();
-        changing.replace(trunkline_tools::operations(&folder)).unwrap();
+        changing.replace(trunkline_command_tools::operations(&folder)).unwrap();
         includes(name, &confirm(&agent, &reply).await, &json!([expected]));
     }
 }

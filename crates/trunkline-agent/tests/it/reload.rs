@@ -18,7 +18,7 @@ use trunkline::{DynamicOperations, Router, Server, ServerHandle};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
 use trunkline_agent::{Agent, operations, routes};
-use trunkline_tools::{ToolConfig, ToolFolder};
+use trunkline_command_tools::{ToolConfig, ToolFolder};
 
 use crate::model_server::{Answer, ModelServer};
 
@@ -49,16 +49,17 @@ async fn echo_model() -> ModelServer {
 async fn serve(tools: &Path, conversations: &Path, model_url: &str) -> ServerHandle {
     let folder = ToolFolder::open(tools, ToolConfig::default()).unwrap();
     let changing = DynamicOperations::new();
-    changing.replace(trunkline_tools::operations(&folder)).unwrap();
+    changing.replace(trunkline_command_tools::operations(&folder)).unwrap();
     let rpc = Router::new().dynamic("tool", &changing).build().unwrap();
-    folder
-        .on_change(move |folder, _| changing.replace(trunkline_tools::operations(folder)).unwrap());
+    folder.on_change(move |folder, _| {
+        changing.replace(trunkline_command_tools::operations(folder)).unwrap()
+    });
     let conversations = Conversations::open(conversations, Default::default()).unwrap();
     let model = Model::new(model::ModelConfig::new(model_url, "tiny")).unwrap();
     let agent = Agent::new(rpc.clone(), Some(model), conversations, Default::default());
-    let management = trunkline_tools::management(&folder, &rpc, &SharedRules::default());
+    let management = trunkline_command_tools::management(&folder, &rpc, &SharedRules::default());
     let api = Router::new().merge(operations(&agent)).merge(management).build().unwrap();
-    let service = rpc.http().merge(routes(&api)).merge(trunkline_tools::routes(&api));
+    let service = rpc.http().merge(routes(&api)).merge(trunkline_command_tools::routes(&api));
     Server::bind("127.0.0.1:0").serve(service).await.unwrap()
 }
 

@@ -13,5 +13,6 @@ mod mcp;
 pub(crate) mod monitor;
 pub(crate) mod openrpc;
 pub(crate) mod prompts;
+pub(crate) mod records;
 pub(crate) mod resources;
 pub(crate) mod tools;

@@ -19,8 +19,8 @@ use std::path::Path;
 
 use clap::Command;
 use serde_json::Value;
-use trunkline_resources::ResourceTypes;
-use trunkline_tools::{ToolConfig, ToolManifest};
+use trunkline_command_tools::{ToolConfig, ToolManifest};
+use trunkline_records::RecordTypes;
 
 use self::page::{Block, Page, Words, of_trunkline, pages, read_line, repository};
 use crate::arguments::{self, command};
@@ -262,8 +262,8 @@ fn configuration_files_are_valid() {
             let parsed = ToolManifest::parse(&text, Path::new("t.toml"), folder.path(), &config);
             return parsed.map(drop).map_err(|error| error.to_string());
         }
-        if table.contains_key("resources") {
-            return ResourceTypes::parse(&text).map(drop).map_err(|error| error.to_string());
+        if table.contains_key("records") {
+            return RecordTypes::parse(&text).map(drop).map_err(|error| error.to_string());
         }
         let continued = format!("{}\n{text}", before.1);
         let continues = before.0 == page.path && toml::from_str::<toml::Table>(&continued).is_ok();

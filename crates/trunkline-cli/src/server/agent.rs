@@ -12,8 +12,8 @@ use trunkline::{Limits, Router, Rpc};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
 use trunkline_agent::{Agent, AgentConfig, Caller, Patterns, RefreshError, operations};
+use trunkline_command_tools::{RELOAD_PERMISSION, ToolFolder, management};
 use trunkline_storage::Location;
-use trunkline_tools::{RELOAD_PERMISSION, ToolFolder, management};
 
 use super::access::{check_list, entries};
 use super::service::guarded;

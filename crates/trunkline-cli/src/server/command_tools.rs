@@ -1,4 +1,4 @@
-//! `--tools`: a folder of manifests that declare commands as tools.
+//! `--command-tools`: a folder of manifests that declare commands as tools.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use anyhow::Context;
 use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use clap::{Args, Subcommand};
 use trunkline::{DynamicOperations, Rpc};
+use trunkline_command_tools::{Launcher, ToolConfig, ToolFolder, supervise};
 use trunkline_gateway::Supervisor;
-use trunkline_tools::{Launcher, ToolConfig, ToolFolder, supervise};
 
 use super::init;
 use super::own_process::{hide_environment, own_program};
@@ -24,7 +24,7 @@ pub(crate) struct CommandToolArgs {
     ///
     /// Each TOML file in it declares one: a method `tool.NAME`, and a tool NAME for language models. The folder is
     /// watched: tools are added, changed and removed with their files.
-    #[arg(long = "tools", value_name = "DIR", env = "TRUNKLINE_TOOLS")]
+    #[arg(long = "command-tools", value_name = "DIR", env = "TRUNKLINE_COMMAND_TOOLS")]
     path: Option<PathBuf>,
     /// List the output schemas of tools in MCP
     ///
@@ -115,14 +115,14 @@ impl CommandTools<'_> {
         settings.programs.insert(NAME.to_owned(), program.clone());
         settings.launcher = Some(Launcher { program, arguments });
         let folder = ToolFolder::open(self.folder, settings)?;
-        self.operations.replace(trunkline_tools::operations(&folder))?;
+        self.operations.replace(trunkline_command_tools::operations(&folder))?;
         let loaded = self.operations.clone();
         folder.on_change(move |folder, _| {
-            if let Err(error) = loaded.replace(trunkline_tools::operations(folder)) {
+            if let Err(error) = loaded.replace(trunkline_command_tools::operations(folder)) {
                 tracing::error!(%error, "tool refresh failed; keeping the previous tools");
             }
         });
-        folder.watch().context("cannot watch the folder of --tools")?;
+        folder.watch().context("cannot watch the folder of --command-tools")?;
         tracing::info!(tools = folder.tools().len(), "command tools");
         Ok(folder)
     }
@@ -160,7 +160,7 @@ pub(crate) fn run(launch: Launch) -> ExitCode {
     const CANNOT_EXECUTE: u8 = 126;
     let ended = match launch {
         Launch::Run { arguments } => {
-            trunkline_tools::launch(arguments).map_err(anyhow::Error::from)
+            trunkline_command_tools::launch(arguments).map_err(anyhow::Error::from)
         }
         Launch::Init { arguments } => {
             let (program, rest) = arguments.split_first().expect("an argument is required");

@@ -9,7 +9,7 @@ use trunkline::http::{HttpConfig, HttpService, Routes};
 use trunkline::layers::authorize::SharedRules;
 use trunkline::server::Problems;
 use trunkline_console::{ConsoleConfig, ConsoleDatabase, HistoryAccess, Sessions};
-use trunkline_resources::ResourceType;
+use trunkline_records::RecordType;
 
 use super::service::{DATABASES, Service};
 
@@ -93,7 +93,7 @@ impl ConsoleSetup {
         config.databases = databases(served);
         config.rules = rules.clone();
         config.record_types = served.records.as_ref().map(|records| {
-            records.resources.types().iter().map(ResourceType::name).map(str::to_owned).collect()
+            records.store.types().iter().map(RecordType::name).map(str::to_owned).collect()
         });
         config.has_tools = served.tools.is_some();
         config.has_upstreams = served.gateway.is_some();

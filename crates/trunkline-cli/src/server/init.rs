@@ -13,7 +13,7 @@ use std::thread;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
-use trunkline_tools::{adopt_orphans, exit_code, wait_for_child};
+use trunkline_command_tools::{adopt_orphans, exit_code, wait_for_child};
 
 use super::own_process::{hide_environment, own_program};
 

@@ -13,7 +13,7 @@ pub(super) const HISTORY: &str = "history";
 pub(super) const RELOAD: &str = "admin.reload";
 
 /// The names of what can be permitted and is not an operation.
-const PERMISSIONS: [&str; 3] = [HISTORY, RELOAD, trunkline_tools::RELOAD_PERMISSION];
+const PERMISSIONS: [&str; 3] = [HISTORY, RELOAD, trunkline_command_tools::RELOAD_PERMISSION];
 
 /// The names of all operations, and of what else can be permitted.
 pub(crate) struct OperationNames {

@@ -3,7 +3,7 @@
 use trunkline::layers::audit::AuditLog;
 use trunkline::server::{Problem, Problems};
 use trunkline_agent::conversation::Conversations;
-use trunkline_resources::Resources;
+use trunkline_records::Records;
 use trunkline_sql::Databases;
 
 use super::history::Recorder;
@@ -23,7 +23,7 @@ pub(super) fn problems(
     reloads: &ReloadState,
 ) -> Problems {
     let (databases, conversations) = (served.databases.clone(), conversations.clone());
-    let records = served.records.as_ref().map(|records| records.resources.clone());
+    let records = served.records.as_ref().map(|records| records.store.clone());
     let (recorder, audit) = (recorder.cloned(), served.audit.clone());
     let (nodes, reloads) = (served.nodes.clone(), reloads.clone());
     let session_store = served.session_store.clone();

@@ -11,7 +11,7 @@ use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use trunkline_mcp::McpConfig;
 use trunkline_mcp::nodes::StoredNodes;
-use trunkline_resources::{OpenError, ResourceType, ResourceTypes, Resources, ResourcesConfig};
+use trunkline_records::{OpenError, RecordType, RecordTypes, Records, RecordsConfig};
 use trunkline_storage::Location;
 
 use super::access::entries;
@@ -27,9 +27,9 @@ use crate::config::{STORE, SecretFile, StoreUrl};
 pub(crate) struct RecordArgs {
     /// Record types, as a TOML file [default: one type, todo]
     ///
-    /// Turns records on. `trunkline resources list` and `trunkline resources describe NAME` show the types.
-    #[arg(long, value_name = "FILE", env = "TRUNKLINE_RESOURCES")]
-    resources: Option<PathBuf>,
+    /// Turns records on. `trunkline records list` and `trunkline records describe NAME` show the types.
+    #[arg(long, value_name = "FILE", env = "TRUNKLINE_RECORDS")]
+    records: Option<PathBuf>,
     /// Directory of records, conversations, sessions, logs [default: .trunkline]
     ///
     /// Turns records on. The directory is created when something is first written to it. If the working directory cannot
@@ -77,7 +77,7 @@ impl RecordArgs {
 
     /// Whether types or tools are requested.
     pub(crate) fn has_types(&self) -> bool {
-        self.resources.is_some() || entries(&self.expose).next().is_some()
+        self.records.is_some() || entries(&self.expose).next().is_some()
     }
 
     /// Whether a setting turns records on.
@@ -105,7 +105,7 @@ impl RecordArgs {
 
     /// Reads the declared types, and creates nothing.
     pub(crate) fn declared(&self, location: &Location) -> anyhow::Result<DeclaredRecords> {
-        let types = types(self.resources.as_deref())?;
+        let types = types(self.records.as_deref())?;
         let exposed = exposed(&types, &self.expose)?;
         Ok(DeclaredRecords { types, location: location.clone(), exposed })
     }
@@ -123,44 +123,44 @@ const RESERVED: [(&str, &str); 5] = [
 
 /// Record types, before their store is opened.
 pub(crate) struct DeclaredRecords {
-    types: ResourceTypes,
+    types: RecordTypes,
     location: Location,
     exposed: Vec<String>,
 }
 
 /// Records that can be served.
 #[derive(Clone)]
-pub(crate) struct Records {
-    pub(crate) resources: Resources,
+pub(crate) struct ServedRecords {
+    pub(crate) store: Records,
     pub(crate) location: Location,
     /// The types that are MCP tools.
     pub(crate) exposed: Vec<String>,
 }
 
 /// The types of a file, or the default ones without a file.
-pub(crate) fn types(file: Option<&Path>) -> anyhow::Result<ResourceTypes> {
-    let Some(file) = file else { return Ok(ResourceTypes::default()) };
-    let types = ResourceTypes::read(file)?;
+pub(crate) fn types(file: Option<&Path>) -> anyhow::Result<RecordTypes> {
+    let Some(file) = file else { return Ok(RecordTypes::default()) };
+    let types = RecordTypes::read(file)?;
     for kind in types.iter() {
         let namespace = kind.name().split('.').next();
         let reserved = RESERVED.iter().find(|(name, _)| namespace == Some(name));
         if let Some((reserved, owner)) = reserved {
             let (file, name) = (file.display(), kind.name());
             bail!(
-                "{file}: the resource {name:?} has the name of {owner} methods, {reserved}.*: give it another name"
+                "{file}: the record type {name:?} has the name of {owner} methods, {reserved}.*: give it another name"
             );
         }
     }
     Ok(types)
 }
 
-fn exposed(types: &ResourceTypes, requested: &[String]) -> anyhow::Result<Vec<String>> {
-    let names = || types.iter().map(ResourceType::name);
+fn exposed(types: &RecordTypes, requested: &[String]) -> anyhow::Result<Vec<String>> {
+    let names = || types.iter().map(RecordType::name);
     let requested: Vec<&str> = entries(requested).collect();
     if let Some(unknown) = requested.iter().find(|name| **name != "*" && types.get(name).is_none())
     {
         let known: Vec<_> = names().collect();
-        bail!("--expose {unknown}: unknown resource; the known ones are {}", known.join(", "));
+        bail!("--expose {unknown}: unknown record type; the known ones are {}", known.join(", "));
     }
     let is_requested = |name: &&str| requested.contains(&"*") || requested.contains(name);
     let exposed = || names().filter(is_requested);
@@ -179,7 +179,7 @@ pub(crate) fn tool_conflict<'n>(mut names: impl Iterator<Item = &'n str>) -> Opt
             "{name:?} cannot both be tools: both would be called {tool}_create, and so on; give one \
              another name, or expose only one"
         );
-        tools.insert(tool, name).map(|other| format!("the resources {other:?} and {conflict}"))
+        tools.insert(tool, name).map(|other| format!("the record types {other:?} and {conflict}"))
     })
 }
 
@@ -191,11 +191,11 @@ impl DeclaredRecords {
 
     /// Opens the store, which the first change creates. If the disk prevents that, commands that write fail until it
     /// allows it.
-    pub(crate) fn open(self) -> anyhow::Result<Records> {
+    pub(crate) fn open(self) -> anyhow::Result<ServedRecords> {
         let Self { types, location, exposed } = self;
-        let resources = Resources::deferred(location.clone(), types, ResourcesConfig::default());
-        tolerate_faults("records", &location, resources.prepare())?;
-        Ok(Records { resources, location, exposed })
+        let store = Records::deferred(location.clone(), types, RecordsConfig::default());
+        tolerate_faults("records", &location, store.prepare())?;
+        Ok(ServedRecords { store, location, exposed })
     }
 }
 
@@ -210,7 +210,7 @@ pub(super) fn session_store(location: &Location) -> anyhow::Result<Option<Stored
 
 /// The routes of native commands on a server without records: 404 with the remedy.
 pub(super) fn disabled_routes() -> Router {
-    const BODY: &str = r#"{"error":"records are off; start the server with --data-dir, --store, --resources or --expose"}"#;
+    const BODY: &str = r#"{"error":"records are off; start the server with --data-dir, --store, --records or --expose"}"#;
     let refuse =
         || any(async || (StatusCode::NOT_FOUND, [(CONTENT_TYPE, "application/json")], BODY));
     Router::new().route("/execute", refuse()).route("/repeat", refuse()).route("/revert", refuse())

@@ -320,13 +320,11 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
                 None => service,
             };
             let service = match &served.records {
-                Some(records) => {
-                    service.merge(trunkline_resources::routes(&rpc, &records.resources))
-                }
+                Some(records) => service.merge(trunkline_records::routes(&rpc, &records.store)),
                 None => service.merge(records::disabled_routes()),
             };
             let service = match &tools {
-                Some(_) => service.merge(trunkline_tools::routes(&api)),
+                Some(_) => service.merge(trunkline_command_tools::routes(&api)),
                 None => service,
             };
             let service = console::merged(service, &pages);

@@ -21,7 +21,7 @@ use trunkline_sql::saved_query::SavedQuery;
 use trunkline_sql::{Database, DatabaseName, Databases};
 
 use super::operation_names::{OperationNames, QUERIES};
-use super::records::Records;
+use super::records::ServedRecords;
 use super::shared_state::SharedState;
 use super::{command_tools, history_resources};
 
@@ -57,7 +57,7 @@ pub(crate) struct Service {
     /// The operations of the queries, if a reload may replace them.
     pub(crate) replaceable_queries: Option<DynamicOperations>,
     /// None if records are off.
-    pub(crate) records: Option<Records>,
+    pub(crate) records: Option<ServedRecords>,
     /// The tools of a folder, which change while the server runs.
     pub(crate) tools: Option<DynamicOperations>,
     /// The upstream servers, whose tools are served.
@@ -103,7 +103,7 @@ impl Service {
     pub(crate) fn close(&self) {
         let until = Instant::now() + CLOSE_TIMEOUT;
         if let Some(records) = &self.records
-            && !records.resources.close(CLOSE_TIMEOUT)
+            && !records.store.close(CLOSE_TIMEOUT)
         {
             tracing::warn!("the records were not closed in time");
         }
@@ -152,9 +152,9 @@ impl Service {
         let router = router.limits(limits);
         let router = match &self.records {
             None => router,
-            Some(Records { resources, exposed, .. }) => {
+            Some(ServedRecords { store, exposed, .. }) => {
                 let is_tool = |name: &str| exposed.iter().any(|exposed| exposed == name);
-                router.merge(trunkline_resources::operations(resources, is_tool))
+                router.merge(trunkline_records::operations(store, is_tool))
             }
         };
         let router = match &self.tools {
@@ -226,14 +226,14 @@ impl Service {
             trunkline_sql::notify_subscribers(databases.clone(), &mcp);
         }
         if let Some(records) = &self.records {
-            trunkline_resources::notify_subscribers(&records.resources, &mcp);
+            trunkline_records::notify_subscribers(&records.store, &mcp);
         }
         Ok(mcp)
     }
 
     /// The prefixes of the names of methods, such as `db.` and `todo.`
     pub(crate) fn prefixes(&self) -> Vec<String> {
-        let types = self.records.iter().flat_map(|records| records.resources.types().iter());
+        let types = self.records.iter().flat_map(|records| records.store.types().iter());
         let names = types.map(|kind| kind.name().to_owned());
         let tools = self.tools.iter().map(|_| command_tools::NAMESPACE.to_owned());
         let upstreams = self.gateway.iter().flat_map(Gateway::names).map(|name| name.to_string());

@@ -7,13 +7,13 @@ use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use http::header::{CONTENT_SECURITY_POLICY, HOST};
 use http::{HeaderMap, Uri};
+use trunkline_command_tools::ToolFolder;
 use trunkline_gateway::Gateway;
-use trunkline_resources::ResourceType;
-use trunkline_tools::ToolFolder;
+use trunkline_records::RecordType;
 
 use super::database::Served;
 use super::history::Recorder;
-use super::records::Records;
+use super::records::ServedRecords;
 use crate::config::Location;
 
 /// The summary of a server.
@@ -40,7 +40,7 @@ struct Line {
 /// The components of a server that its summary describes.
 pub(super) struct Components<'a> {
     pub(super) databases: &'a [Served],
-    pub(super) records: Option<&'a Records>,
+    pub(super) records: Option<&'a ServedRecords>,
     pub(super) tools: Option<&'a ToolFolder>,
     pub(super) gateway: Option<&'a Gateway>,
     /// The name of the agent's model.
@@ -193,16 +193,16 @@ fn of_gateway(gateway: &Gateway) -> Line {
 }
 
 fn no_records() -> Line {
-    line("records", "off", " (on with --resources, --expose, --data-dir or --store)")
+    line("records", "off", " (on with --records, --expose, --data-dir or --store)")
 }
 
 /// The names of the types; those that are tools have a star.
-fn of_records(records: &Records) -> Line {
+fn of_records(records: &ServedRecords) -> Line {
     /// The maximum number of names.
     const SHOWN: usize = 10;
-    let types = records.resources.types();
+    let types = records.store.types();
     let is_tool = |name: &str| records.exposed.iter().any(|exposed| exposed == name);
-    let name = |kind: &ResourceType| {
+    let name = |kind: &RecordType| {
         format!("{}{}", kind.name(), if is_tool(kind.name()) { "*" } else { "" })
     };
     let names: Vec<String> = types.iter().take(SHOWN).map(name).collect();
@@ -211,7 +211,7 @@ fn of_records(records: &Records) -> Line {
         more => format!(" and {more} more"),
     };
     let legend = if records.exposed.is_empty() { "" } else { " (* MCP tools)" };
-    let problem = match records.resources.problem() {
+    let problem = match records.store.problem() {
         Some(problem) => format!("; cannot be written: {problem}"),
         None => String::new(),
     };

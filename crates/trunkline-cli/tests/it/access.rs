@@ -209,12 +209,12 @@ type Pair = (&'static str, [Value; 2], bool);
 
 #[test]
 fn tokens_without_a_subject_are_separate_callers() {
-    let folder = crate::resources::place();
+    let folder = crate::records::place();
     let issuer = Issuer::new();
     issuer.publish(folder.path());
     let model = Model::listing();
     let arguments = [&["--jwks", "jwks.json", "--audience", "*"], &model.flags()[..]].concat();
-    let server = crate::resources::serve(folder.path(), &arguments);
+    let server = crate::records::serve(folder.path(), &arguments);
     let pairs: [Pair; 8] = [
         ("one subject", [json!({"sub": "a", "n": 1}), json!({"sub": "a", "n": 2})], true),
         ("two subjects", [json!({"sub": "b"}), json!({"sub": "c"})], false),
@@ -246,7 +246,7 @@ fn check_callers(server: &Server, name: &str, tokens: &[String; 2], is_one: bool
     let api = |token: &str, method: &str, params: Value| {
         ask("/api", token, &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
     };
-    let mut create = crate::resources::create(name);
+    let mut create = crate::records::create(name);
     create["metadata"] = json!({"requestId": name});
     assert!(ask("/execute", first, &create)["result"].is_object(), "{name}");
     let reply = api(first, "agent.chat", json!({"message": "hello"}));

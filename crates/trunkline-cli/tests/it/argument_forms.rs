@@ -61,7 +61,15 @@ fn folder() -> TempDir {
 fn start(folder: &Path, model: &Model) -> Server {
     let upstream = format!("up={} mcp --db a.db --writable", env!("CARGO_BIN_EXE_trunkline"));
     let mut command = trunkline(folder);
-    command.args(["serve", "--listen", "127.0.0.1:0", "--tools", "tools", "--audit-log", AUDIT]);
+    command.args([
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--command-tools",
+        "tools",
+        "--audit-log",
+        AUDIT,
+    ]);
     command.args(["--upstream", &upstream]).args(model.flags());
     let server = Server::start(command);
     let deadline = Instant::now() + PATIENCE;

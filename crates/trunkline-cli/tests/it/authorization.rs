@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::access::Issuer;
-use crate::resources::{create, place, rpc};
+use crate::records::{create, place, rpc};
 use crate::support::{Model, Server, post, run, tpch, trunkline};
 
 const URL: &str = "https://db.example.com/mcp";
@@ -36,7 +36,7 @@ fn scopes_apply_over_all_protocols() {
     let arguments =
         [&RESOURCE[..], &SCOPES, &["--bearer", "operator", "--expose", "todo"], &model.flags()]
             .concat();
-    let server = crate::resources::serve(folder.path(), &arguments);
+    let server = crate::records::serve(folder.path(), &arguments);
     let tool = |name: &str| rpc("tools/call", &json!({"name": name, "arguments": {}}));
     let read = json!({"command": "list", "resource": "todo"});
     // A path, a request, and whether it changes data.

@@ -1,4 +1,4 @@
-//! `--tools`: commands of a folder as methods and tools, at all endpoints.
+//! `--command-tools`: commands of a folder as methods and tools, at all endpoints.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -41,7 +41,7 @@ fn place() -> TempDir {
 
 fn serve(folder: &Path) -> Server {
     let mut command = trunkline(folder);
-    command.args(["--listen", "127.0.0.1:0", "--tools", "tools"]);
+    command.args(["--listen", "127.0.0.1:0", "--command-tools", "tools"]);
     Server::start(command)
 }
 
@@ -193,7 +193,7 @@ fn tools_are_added_and_removed_at_run_time() {
 fn a_missing_folder_prevents_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = trunkline(folder.path());
-    let ended = run(command.args(["--listen", "127.0.0.1:0", "--tools", "nowhere"]));
+    let ended = run(command.args(["--listen", "127.0.0.1:0", "--command-tools", "nowhere"]));
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("nowhere"), "{ended:?}");
 }
@@ -205,7 +205,7 @@ fn rules_apply_to_the_tool_endpoints() {
     let issuer = Issuer::new();
     issuer.publish(folder.path());
     let mut command = trunkline(folder.path());
-    command.args(["--listen", "127.0.0.1:0", "--tools", "tools", "--jwks", "jwks.json"]);
+    command.args(["--listen", "127.0.0.1:0", "--command-tools", "tools", "--jwks", "jwks.json"]);
     command.args(["--audience", "*", "--require", "*=role:admin"]);
     let server = Server::start(command);
     for (role, status, code) in [("user", 403, json!(-32008)), ("admin", 200, Value::Null)] {
@@ -315,7 +315,7 @@ fn a_tool_ends_when_the_client_of_the_agent_disconnects() {
 fn a_stdio_client_is_notified_of_changes() {
     let folder = place();
     let mut command = trunkline(folder.path());
-    command.args(["mcp", "--tools", "tools"]).stdin(Stdio::piped()).stderr(Stdio::null());
+    command.args(["mcp", "--command-tools", "tools"]).stdin(Stdio::piped()).stderr(Stdio::null());
     let mut server = command.spawn().unwrap();
     let mut input = server.stdin.take().unwrap();
     let (sender, lines) = channel();
@@ -344,7 +344,7 @@ fn a_stdio_client_is_notified_of_changes() {
 fn rates_apply_to_the_tool_endpoints() {
     let folder = place();
     let mut command = trunkline(folder.path());
-    command.args(["--listen", "127.0.0.1:0", "--tools", "tools", "--rate-limit", "1"]);
+    command.args(["--listen", "127.0.0.1:0", "--command-tools", "tools", "--rate-limit", "1"]);
     let server = Server::start(command);
     let reload = || server.connect().ask(&post("/tools/reload", &[], &json!({})));
     // A burst is twice the rate.
@@ -436,7 +436,7 @@ fn tools_inherit_no_open_files() {
     let program = command.get_program().to_owned();
     let opened = ["-c", "exec 9<secret; exec \"$0\" \"$@\""];
     let mut shell = std::process::Command::new("sh");
-    shell.args(opened).arg(program).args(["--listen", "127.0.0.1:0", "--tools", "tools"]);
+    shell.args(opened).arg(program).args(["--listen", "127.0.0.1:0", "--command-tools", "tools"]);
     shell.current_dir(folder.path()).stdin(Stdio::null());
     shell.stdout(Stdio::piped()).stderr(Stdio::piped());
     for (name, _) in command.get_envs() {
@@ -457,7 +457,7 @@ fn tools_see_only_the_declared_environment() {
     let names = "env = ['SHOWN', 'MISSING']\ntimeout_ms";
     fs::write(&path, manifest.replace("timeout_ms", names)).unwrap();
     let mut command = trunkline(folder.path());
-    command.args(["--listen", "127.0.0.1:0", "--tools", "tools"]);
+    command.args(["--listen", "127.0.0.1:0", "--command-tools", "tools"]);
     command.env("SHOWN", "1").env("TRUNKLINE_AGENT_KEY", "hidden").env("HIDDEN", "1");
     let server = Server::start(command);
     let seen = server.call("tool.t", &json!({}));
@@ -482,7 +482,7 @@ fn tools_cannot_read_the_environment_of_the_server() {
                   grep -q '^Name:.trunkline' /proc/$server/status && wc -c < seen";
     let folder = place_of(script);
     let mut command = trunkline(folder.path());
-    command.args(["--listen", "127.0.0.1:0", "--tools", "tools"]);
+    command.args(["--listen", "127.0.0.1:0", "--command-tools", "tools"]);
     command.env("TRUNKLINE_AGENT_KEY", "hidden");
     if fs::metadata("/proc/self").unwrap().uid() == 0 {
         command.uid(NOBODY).gid(NOBODY);

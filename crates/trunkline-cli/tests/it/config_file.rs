@@ -130,7 +130,7 @@ trunkline: invalid configuration file trunkline.toml: 2 mistakes
 fn commands_of_clients_ignore_the_file() {
     let (folder, _) = tpch();
     write(folder.path(), "trunkline.toml", "[invalid");
-    for arguments in [&["--help"][..], &["resources", "list", "--file"], &["completions", "bash"]] {
+    for arguments in [&["--help"][..], &["records", "list", "--file"], &["completions", "bash"]] {
         let ended = run(trunkline(folder.path()).args(arguments));
         assert!(!ended.stderr.contains("trunkline.toml"), "{arguments:?}: {ended:?}");
     }

@@ -123,7 +123,7 @@ fn features_that_are_off_explain_how_to_turn_them_on() {
         ("/console/records", "--data-dir"),
         ("/console/records/todo", "--data-dir"),
         ("/console/history", "--no-history"),
-        ("/console/tools", "--tools"),
+        ("/console/tools", "--command-tools"),
         ("/console/agent", "--agent-model"),
     ] {
         let page = get(&server, path, &[]);

@@ -93,9 +93,9 @@ fn place(upstream: &str, rewrites: bool) -> TempDir {
     .unwrap();
     fs::write(
         path("types.toml"),
-        "[resources.todo.fields]\ntitle = { type = 'string', required = true }\n\
+        "[records.todo.fields]\ntitle = { type = 'string', required = true }\n\
          priority = { type = 'integer', default = 3 }\n\
-         [resources.a_very_long_name_of_a_type_of_records.fields]\ntitle = { type = 'string' }\n",
+         [records.a_very_long_name_of_a_type_of_records.fields]\ntitle = { type = 'string' }\n",
     )
     .unwrap();
     fs::write(
@@ -104,7 +104,7 @@ fn place(upstream: &str, rewrites: bool) -> TempDir {
             "[server]\nwritable = true\ntoolset = 'full'\noutput_schemas = true\n\
              [databases.main]\nurl = 'a.db'\n\
              [records]\ntypes = 'types.toml'\nexpose = ['*']\n\
-             [tools]\nfolder = 'tools'\n[history]\nresources = true\n\
+             [command_tools]\nfolder = 'tools'\n[history]\nresources = true\n\
              [queries.bare]\nsql = 'SELECT 1'\n\
              [queries.top]\nsql = 'SELECT :count, :name'\n\
              params = [{{ name = 'count', type = 'integer', default = 10 }}, {{ name = 'name' }}]\n\

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection as Sqlite;
 use serde_json::{Value, json};
 
-use crate::resources::rpc;
+use crate::records::rpc;
 use crate::storage_fault::limited;
 use crate::support::{PATIENCE, Server, mismatch, post, trunkline};
 

@@ -167,7 +167,7 @@ fn the_reference_lists_endpoints_with_their_flags() {
         Server::start_without_data_directory(command)
     };
     let plain = start(&[]);
-    let all = start(&["--data-dir", "data", "--log", "--tools", "tools"]);
+    let all = start(&["--data-dir", "data", "--log", "--command-tools", "tools"]);
     let (url, issuer) = ("https://db.example.com/mcp", "https://login.example");
     let tokens = ["--jwks", "jwks.json", "--resource-url", url, "--authorization-server", issuer];
     let resource = start(&tokens);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::call::{check, client};
 use crate::call_peer::{Peer, http, json as json_answer};
-use crate::resources::{place, serve};
+use crate::records::{place, serve};
 use crate::support::trunkline;
 
 /// A name, the arguments after the URL, the exit code, and parts of stdout and of stderr.
@@ -260,7 +260,7 @@ fn rejects_invalid_command_lines() {
             &["execute", "http://127.0.0.1:1/execute", "{}", "--repeat"],
             "is the URL of /execute, not of /repeat; leave out the path",
         ),
-        ("no resource", &["resources", "describe"], "<NAME>"),
+        ("no type", &["records", "describe"], "<NAME>"),
         ("no action", &["resources", "nope"], "unknown action `nope`"),
     ];
     for (name, arguments, stderr) in rows {

@@ -29,7 +29,15 @@ fn place() -> (TempDir, Server) {
     fs::write(&script, SCRIPT).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = trunkline(folder.path());
-    command.args(["--listen", "127.0.0.1:0", "--data-dir", "data", "--log", "--tools", "tools"]);
+    command.args([
+        "--listen",
+        "127.0.0.1:0",
+        "--data-dir",
+        "data",
+        "--log",
+        "--command-tools",
+        "tools",
+    ]);
     let model = Model::new(|question, speech| match &*question.results() {
         [] => speech.calls(&[("login", json!({ "password": "hunter2x" }))]),
         _ => speech.sends("Done."),

@@ -420,7 +420,7 @@ operations = ['*']
         fs::write(tools.join(format!("{name}.toml")), manifest).unwrap();
     }
     fs::write(tools.join("bad.toml"), "name = 5").unwrap();
-    let server = serve(folder.path(), &["--tools", "tools"]);
+    let server = serve(folder.path(), &["--command-tools", "tools"]);
     let api = |caller: &str, method: &str| {
         server.connect().ask(&post("/api", &[&bearer(caller)], &rpc(method, &json!({}))))
     };

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Server, post, trunkline, with_content};
 
-const TYPES: &str = "[resources.todo.fields]\n\
+const TYPES: &str = "[records.todo.fields]\n\
                      title = { type = 'string', required = true }\n\
                      priority = { type = 'integer', default = 3 }\n";
 
@@ -15,7 +15,7 @@ fn serve() -> (tempfile::TempDir, Server) {
     fs::write(folder.path().join("types.toml"), TYPES).unwrap();
     let mut command = trunkline(folder.path());
     command.args(["--listen", "127.0.0.1:0", "--writable", "--db"]).arg(&database);
-    command.args(["--resources", "types.toml", "--data-dir", "data", "--expose", "todo"]);
+    command.args(["--records", "types.toml", "--data-dir", "data", "--expose", "todo"]);
     (folder, Server::start(command))
 }
 

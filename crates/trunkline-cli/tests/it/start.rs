@@ -57,7 +57,7 @@ fn a_file_alone() {
         let banner = server.banner();
         for line in [
             &format!("  serving   {} (read-only)\n", arguments.last().unwrap()),
-            "  records   off (on with --resources, --expose, --data-dir or --store)\n",
+            "  records   off (on with --records, --expose, --data-dir or --store)\n",
         ] {
             assert!(banner.contains(line), "{arguments:?}: {banner}");
         }
@@ -80,10 +80,10 @@ fn a_file_alone() {
 /// The flags that turn records on, none of which creates their store.
 #[test]
 fn the_first_record_creates_the_store() {
-    let types = "[resources.note.fields]\na = { type = \"string\" }\n";
+    let types = "[records.note.fields]\na = { type = \"string\" }\n";
     let rows: [(&[&str], &str, &str); 4] = [
         (&["--sample"], "todo", ".trunkline/"),
-        (&["--resources", "types.toml"], "note", ".trunkline/"),
+        (&["--records", "types.toml"], "note", ".trunkline/"),
         (&["--expose", "todo"], "todo", ".trunkline/"),
         (&["--data-dir", "a/b"], "todo", "a/"),
     ];
@@ -119,10 +119,10 @@ fn the_banner_of_many_resources() {
     let folder = tempfile::tempdir().unwrap();
     let name = |index: usize| format!("type_{index}");
     let types = (0..25)
-        .map(|index| format!("[resources.{}.fields]\na = {{ type = \"string\" }}\n", name(index)));
+        .map(|index| format!("[records.{}.fields]\na = {{ type = \"string\" }}\n", name(index)));
     fs::write(folder.path().join("types.toml"), types.collect::<String>()).unwrap();
     let mut command = trunkline(folder.path());
-    command.args(["--listen", "127.0.0.1:0", "--resources", "types.toml", "--expose", "type_1"]);
+    command.args(["--listen", "127.0.0.1:0", "--records", "types.toml", "--expose", "type_1"]);
     command.args(["--data-dir", "data"]);
     let banner = Server::start(command).banner();
     let shown = (0..10).map(name).collect::<Vec<_>>().join(", ").replace("type_1,", "type_1*,");

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use rusqlite::Connection as Sqlite;
 use serde_json::{Value, json};
 
-use crate::resources::{command, create, place, rpc, serve};
+use crate::records::{command, create, place, rpc, serve};
 use crate::support::{Server, post};
 
 /// All endpoints report the failure in their format, without the cause.

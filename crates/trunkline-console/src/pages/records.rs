@@ -30,7 +30,7 @@ fn disabled(visit: &Visit) -> Response {
         layout: visit.layout("Records", SECTION),
         explanation: "Records are off.",
         command: "trunkline serve --data-dir .trunkline",
-        guide: "--resources types.toml declares the types of records; without it, there is one type, todo.",
+        guide: "--records types.toml declares the types of records; without it, there is one type, todo.",
     })
 }
 

@@ -1,4 +1,4 @@
-//! Measures records of `trunkline-resources`: reads and writes over HTTP, natively and by JSON-RPC, and durable imports per
+//! Measures records of `trunkline-records`: reads and writes over HTTP, natively and by JSON-RPC, and durable imports per
 //! second.
 
 mod case;
@@ -39,7 +39,7 @@ struct Sample {
 /// The environment of a round.
 pub(super) struct Setup<'w> {
     workspace: &'w Workspace,
-    /// Examples of `trunkline-resources`.
+    /// Examples of `trunkline-records`.
     server: PathBuf,
     import: PathBuf,
     places: Places,
@@ -64,7 +64,7 @@ impl Measurements {
 
 impl<'w> Setup<'w> {
     pub(super) fn provide(workspace: &'w Workspace) -> Result<Self> {
-        let chosen = ["--package=trunkline-resources", "--example=todo", "--example=import"];
+        let chosen = ["--package=trunkline-records", "--example=todo", "--example=import"];
         let examples = build::ours(workspace, &chosen)?.join("examples");
         let places = Places::provide(workspace)?;
         let [server, import] = ["todo", "import"].map(|name| examples.join(name));

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use serde_json::{Value, json};
-use trunkline_tools::ProcessLimits;
+use trunkline_command_tools::ProcessLimits;
 
 use super::folder::{call, open};
 use crate::support::PATIENCE;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use trunkline::{ErrorObject, Router, Rpc};
-use trunkline_tools::{Launcher, ProcessLimits, ToolConfig, ToolFolder, operations};
+use trunkline_command_tools::{Launcher, ProcessLimits, ToolConfig, ToolFolder, operations};
 
 pub(super) fn open(folder: &Path, limits: ProcessLimits) -> (ToolFolder, Rpc) {
     let arguments = vec!["tool".into(), "run".into()];

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use trunkline_tools::{ProcessBound, ProcessLimits};
+use trunkline_command_tools::{ProcessBound, ProcessLimits};
 
 use super::folder::{call, open};
 use crate::support::runs;
