@@ -37,8 +37,7 @@ pub mod spans;
 
 pub use agent::{
     Agent, AgentConfig, Caller, CapabilityDescription, ChatReply, ChatRequest, Error, Event,
-    EventSender, Metadata, Patterns, Pending, RefreshError, RefreshReport, Step, StepError, Stop,
-    Usage,
+    EventSender, Metadata, Pending, RefreshError, RefreshReport, Step, StepError, Stop, Usage,
 };
 pub use operations::operations;
 pub use routes::routes;

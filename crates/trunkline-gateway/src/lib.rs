@@ -37,7 +37,7 @@ pub use config::{
     CommandTarget, GatewayConfig, HttpTarget, InvalidTarget, Supervisor, Target, UpstreamConfig,
 };
 pub use error::UpstreamError;
-pub use filter::{ToolFilter, ToolPattern};
+pub use filter::ToolFilter;
 pub use gateway::Gateway;
 pub use name::{UpstreamName, UpstreamNameError};
 pub use operations::management;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use trunkline::protocol::excerpt;
-use trunkline::{BuildError, Operation, Schema};
+use trunkline::{BuildError, Operation, Pattern, Schema};
 use trunkline_mcp::client::List;
 use trunkline_mcp::tools::{Tool, ToolAnnotations, ToolError};
 use trunkline_mcp::uri::{check_resource, check_resource_template};
@@ -15,7 +15,6 @@ use trunkline_mcp::{Prompt, Received, Resource, ResourceTemplate};
 use crate::approvals::{Approval, Approved, Reviewed};
 use crate::config::UpstreamConfig;
 use crate::definition::{Digest, ReviewedDefinition};
-use crate::filter::ToolPattern;
 use crate::name::UpstreamName;
 use crate::status::{RejectedItem, UnapprovedTool};
 
@@ -169,8 +168,8 @@ impl Selection {
             let rejected = list.rejected.iter().map(|(tool, _)| tool.as_str());
             list.items.iter().map(|tool| tool.name.as_str()).chain(rejected).any(|one| one == name)
         };
-        let names = |patterns: &[ToolPattern]| {
-            let names = patterns.iter().filter_map(ToolPattern::name);
+        let names = |patterns: &[Pattern]| {
+            let names = patterns.iter().filter_map(Pattern::name);
             names.filter(|name| !is_listed(name)).map(str::to_owned).collect::<Vec<_>>()
         };
         if let Some(name) = names(&config.tools.deny).first() {

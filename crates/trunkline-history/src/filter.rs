@@ -10,7 +10,7 @@ use super::entry::{Entry, Status, short_id};
 /// A filter of entries. The default matches all entries, with pages of 100.
 #[derive(Debug, Clone)]
 pub struct Filter {
-    /// Matches the method or the operation. A trailing `*` matches any suffix: `math.*`.
+    /// Matches the method or the operation. Each `*` matches any text: `math.*`.
     pub method: Option<String>,
     /// Matches the id in the same spelling.
     pub id: Option<Id>,

@@ -71,7 +71,7 @@ pub use trunkline_core::extract::{CallId, FromCall, State};
 pub use trunkline_core::id::Id;
 pub use trunkline_core::limits;
 pub use trunkline_core::limits::calls::Limits;
-pub use trunkline_core::operation::{BuildError, IntoOutcome, Json, Operation};
+pub use trunkline_core::operation::{BuildError, IntoOutcome, Json, Operation, Pattern};
 pub use trunkline_core::outcome::Outcome;
 pub use trunkline_core::params::{Params, RawParams, VariadicParams};
 pub use trunkline_core::schema::Schema;
@@ -93,7 +93,7 @@ pub mod protocol {
     pub use trunkline_core::error::excerpt;
     pub use trunkline_core::extract::OptionalFromCall;
     pub use trunkline_core::format::{Codec, CodecError, Format, Formats, SentRequest};
-    pub use trunkline_core::operation::{Handler, IntoReply, IntoResult};
+    pub use trunkline_core::operation::{Handler, IntoReply, IntoResult, may_match_prefix};
     pub use trunkline_core::outcome::Native;
     pub use trunkline_core::params::ParamsError;
     pub use trunkline_core::reply::Reply;

@@ -10,7 +10,7 @@ use trunkline::layers::authorize::is_visible_to;
 use trunkline::layers::validation::Validator;
 use trunkline::protocol::{Description, RegisteredOperation};
 use trunkline::tool::{is_for_models, is_listed, tool_text};
-use trunkline::{Effect, ErrorObject, JsonSchema, Schema};
+use trunkline::{Effect, ErrorObject, JsonSchema, Pattern, Schema};
 use trunkline_mcp::tools::model_input;
 
 use super::caller::Caller;
@@ -70,8 +70,8 @@ impl Capabilities {
         let mut taken = HashSet::new();
         let is_offered = |operation: &&Arc<RegisteredOperation>| {
             let names = [Some(operation.name()), operation.description().tool.as_deref()];
-            let is_in = |patterns: &super::Patterns| {
-                names.iter().flatten().any(|name| patterns.matches(name))
+            let is_in = |patterns: &[Pattern]| {
+                names.iter().flatten().any(|name| Pattern::any(patterns, name))
             };
             let is_allowed = match config.allow.is_empty() {
                 true => {
@@ -159,8 +159,8 @@ impl Capabilities {
 impl Capability {
     fn new(operation: &Arc<RegisteredOperation>, model_name: String, config: &AgentConfig) -> Self {
         let description = operation.description();
-        let skips_confirmation = config.skip_confirmation.matches(operation.name())
-            || config.skip_confirmation.matches(tool_name(operation));
+        let skips_confirmation = Pattern::any(&config.skip_confirmation, operation.name())
+            || Pattern::any(&config.skip_confirmation, tool_name(operation));
         Self {
             operation: Arc::clone(operation),
             model_name,

@@ -1,17 +1,17 @@
 use std::time::Duration;
 
-use super::patterns::Patterns;
+use trunkline::Pattern;
 
 /// The permissions and limits of an [`Agent`](super::Agent).
 #[derive(Debug, Clone)]
 pub struct AgentConfig {
     /// Operations offered to the model. Default: empty, which offers all operations with a tool name.
-    pub allow: Patterns,
+    pub allow: Vec<Pattern>,
     /// Operations not offered to the model, even if `allow` includes them. Default: empty.
-    pub deny: Patterns,
+    pub deny: Vec<Pattern>,
     /// Operations that the model may call without confirmation although they are destructive or declare no
     /// effect. Calls that the model writes as text still need confirmation. Default: empty.
-    pub skip_confirmation: Patterns,
+    pub skip_confirmation: Vec<Pattern>,
     /// The system prompt. Default: use the tools, and answer from their results.
     pub instructions: String,
     /// How to configure a model, for the error of a chat without one. Default: empty.
@@ -62,9 +62,9 @@ const INSTRUCTIONS: &str = "You are an assistant with tools. Call a tool wheneve
 impl Default for AgentConfig {
     fn default() -> Self {
         Self {
-            allow: Patterns::default(),
-            deny: Patterns::default(),
-            skip_confirmation: Patterns::default(),
+            allow: Vec::new(),
+            deny: Vec::new(),
+            skip_confirmation: Vec::new(),
             instructions: INSTRUCTIONS.to_owned(),
             model_setup: String::new(),
             max_steps: 12,

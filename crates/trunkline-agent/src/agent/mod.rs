@@ -9,7 +9,6 @@ mod context;
 mod error;
 mod event;
 mod execution;
-mod patterns;
 mod reply;
 mod round;
 mod turn;
@@ -38,7 +37,6 @@ pub use capability::{CapabilityDescription, RefreshReport};
 pub use config::AgentConfig;
 pub use error::{Error, RefreshError};
 pub use event::{Event, EventSender};
-pub use patterns::Patterns;
 pub use reply::{ChatReply, ChatRequest, Metadata, Pending, Step, StepError, Stop, Usage};
 
 use active_turns::ActiveTurns;

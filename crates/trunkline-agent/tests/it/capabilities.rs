@@ -55,7 +55,7 @@ async fn names_sent_to_the_model_take_precedence() {
         ("todo.list", "the resource"),
         ("tool.todo_list", "the command"),
     ] {
-        let allow = ["todo.*", "todo_list"].into_iter().collect();
+        let allow = ["todo.*", "todo_list"].map(trunkline::Pattern::new).into();
         let config = AgentConfig { allow, ..AgentConfig::default() };
         let first = Answer::calls(&[("1", called, "")]);
         let (_directory, model_server, agent) = agent(rpc.clone(), config, first).await;

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use trunkline::{DynamicOperations, Extensions, Operation, Router};
+use trunkline::{DynamicOperations, Extensions, Operation, Pattern, Router};
 use trunkline_agent::conversation::{Conversations, OpenError};
 use trunkline_agent::model::{self, Model, ModelError};
 use trunkline_agent::{Agent, AgentConfig, Caller, operations};
@@ -18,8 +18,8 @@ fn tools(list: &Value) -> Vec<&str> {
 
 async fn check(allow: &[&str], deny: &[&str], expected: &[&str]) {
     let mut config = TestConfig::offline();
-    config.agent.allow = allow.iter().copied().collect();
-    config.agent.deny = deny.iter().copied().collect();
+    config.agent.allow = allow.iter().map(|one| Pattern::new(one)).collect();
+    config.agent.deny = deny.iter().map(|one| Pattern::new(one)).collect();
     let list = config.build().await.call("agent.list_capabilities", &json!({})).await.unwrap();
     assert_eq!(tools(&list), expected, "allowed {allow:?}, denied {deny:?}");
 }
@@ -84,7 +84,7 @@ async fn skips_confirmation_of_listed_operations() {
     for (listed, pending) in [(&[][..], true), (&["undeclared"], false), (&["un*"], false)] {
         let model = ModelServer::rows(script()).await;
         let mut config = TestConfig::with_model(&model.url);
-        config.agent.skip_confirmation = listed.iter().copied().collect();
+        config.agent.skip_confirmation = listed.iter().map(|one| Pattern::new(one)).collect();
         let reply = config.build().await.chat(&json!({ "message": "Go." })).await.unwrap();
         assert_eq!(reply.get("pending").is_some(), pending, "{listed:?}: {reply:#}");
         assert_eq!(reply["steps"][0].get("result").is_none(), pending, "{listed:?}: {reply:#}");

@@ -18,7 +18,7 @@ async fn check(context_tokens: u64, expected: [&str; 3]) {
     let mut config = TestConfig::with_model(&model.url);
     config.agent.context_tokens = context_tokens;
     config.agent.deny =
-        ["note.*", "wait", "hang", "greet", "fail", "undeclared"].into_iter().collect();
+        ["note.*", "wait", "hang", "greet", "fail", "undeclared"].map(Pattern::new).into();
     let server = config.build().await;
     let mut reply = Value::Null;
     for turn in ["1", "2", "3", "4"] {
@@ -83,7 +83,7 @@ async fn check_small(context_tokens: u64, is_brief: bool, shown_bytes: usize) {
     let model = ModelServer::rows(vec![large, Answer::text("Done.")]).await;
     let mut config = TestConfig::with_model(&model.url);
     config.agent.context_tokens = context_tokens;
-    config.agent.allow = ["add", "large"].into_iter().collect();
+    config.agent.allow = ["add", "large"].map(Pattern::new).into();
     config.agent.instructions = "Help.".to_owned();
     config.build().await.chat(&json!({ "message": "Go." })).await.unwrap();
     let requests = model.requests();

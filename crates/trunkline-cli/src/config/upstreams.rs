@@ -10,9 +10,10 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
+use trunkline::Pattern;
 use trunkline::client::http::Url;
 use trunkline_gateway::{
-    CommandTarget, HttpTarget, Target, ToolFilter, ToolPattern, UpstreamConfig, UpstreamName,
+    CommandTarget, HttpTarget, Target, ToolFilter, UpstreamConfig, UpstreamName,
 };
 
 use super::command::split;
@@ -108,7 +109,7 @@ struct Reader<'r, 't> {
 
 impl Reader<'_, '_> {
     fn upstream(&mut self, section: UpstreamSection) -> Option<UpstreamConfig> {
-        let patterns = |texts: &[String]| texts.iter().map(|text| ToolPattern::new(text)).collect();
+        let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
         let tools = ToolFilter { allow: patterns(&section.allow), deny: patterns(&section.deny) };
         let (pin, rewrite_schemas) = (section.pin, section.rewrite_schemas.unwrap_or(true));
         let timeout = self.time("timeout", section.timeout.as_ref());

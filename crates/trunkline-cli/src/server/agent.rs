@@ -8,10 +8,10 @@ use trunkline::client::http::Bearer;
 use trunkline::history::History;
 use trunkline::layers::authorize::SharedRules;
 use trunkline::limits::MemoryBudget;
-use trunkline::{Limits, Router, Rpc};
+use trunkline::{Limits, Pattern, Router, Rpc};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
-use trunkline_agent::{Agent, AgentConfig, Caller, Patterns, RefreshError, operations};
+use trunkline_agent::{Agent, AgentConfig, Caller, RefreshError, operations};
 use trunkline_command_tools::{RELOAD_PERMISSION, ToolFolder, management};
 use trunkline_storage::Location;
 
@@ -167,11 +167,12 @@ impl AgentArgs {
         check("--agent-allow", &self.allow, &names, folder.is_some())?;
         check("--agent-deny", &self.deny, &names, folder.is_some())?;
         let defaults = AgentConfig::default();
-        let allow: Patterns = entries(&self.allow).collect();
-        let all = || prefixes.iter().map(|prefix| format!("{prefix}*")).collect();
+        let patterns = |texts| entries(texts).map(Pattern::new).collect::<Vec<_>>();
+        let allow = patterns(&self.allow);
+        let all = || prefixes.iter().map(|prefix| Pattern::new(&format!("{prefix}*"))).collect();
         let settings = AgentConfig {
             allow: if allow.is_empty() { all() } else { allow },
-            deny: entries(&self.deny).collect(),
+            deny: patterns(&self.deny),
             context_tokens: self.context.unwrap_or(defaults.context_tokens),
             max_tools: usize::try_from(self.max_tools).unwrap_or(usize::MAX),
             timeout: self.turn_timeout(),
@@ -248,7 +249,7 @@ fn non_empty(value: &Option<String>) -> Option<&String> {
 fn check(flag: &str, patterns: &[String], names: &[&str], is_dynamic: bool) -> anyhow::Result<()> {
     check_list(flag, patterns)?;
     for pattern in entries(patterns) {
-        let matcher = Patterns::from_iter([pattern]);
+        let matcher = Pattern::new(pattern);
         if names.iter().any(|name| matcher.matches(name)) {
             continue;
         }

@@ -1,6 +1,7 @@
 //! The names that patterns of rules and roles refer to.
 
-use trunkline::layers::authorize::Pattern;
+use trunkline::Pattern;
+use trunkline::protocol::may_match_prefix;
 use trunkline_sql::saved_query::SavedQuery;
 
 /// The namespace of saved queries.
@@ -70,10 +71,7 @@ impl OperationNames {
 
     /// Whether the pattern matches a name, or one that may be added.
     pub(super) fn has_match(&self, pattern: &str) -> bool {
-        let may_match = |prefix: &String| match pattern.strip_suffix('*') {
-            Some(start) => prefix.starts_with(start) || start.starts_with(prefix.as_str()),
-            None => pattern.starts_with(prefix.as_str()),
-        };
+        let may_match = |prefix: &String| may_match_prefix(pattern, prefix);
         let matcher = Pattern::new(pattern);
         let mut dynamic = self.dynamic.iter().chain(&self.upstreams);
         self.names.iter().any(|name| matcher.matches(name)) || dynamic.any(may_match)

@@ -1,10 +1,9 @@
 //! The roles of callers, and the names that they and saved queries refer to.
 
 use anyhow::Context;
+use trunkline::Pattern;
 use trunkline::http::ClientCertificates;
-use trunkline::layers::authorize::{
-    Pattern, Requirement, Role, claim, principal, scope, signed, subject,
-};
+use trunkline::layers::authorize::{Requirement, Role, claim, principal, scope, signed, subject};
 use trunkline::layers::rate_limit::Rate;
 use trunkline_sql::DatabaseName;
 

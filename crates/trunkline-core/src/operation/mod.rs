@@ -24,7 +24,7 @@ use crate::schema::Schema;
 
 pub use build::{BuildError, DISCOVER, SourceLocation};
 pub use handler::{Handler, arguments};
-pub use pattern::{Pattern, matches, may_match_below};
+pub use pattern::{Pattern, matches, may_match_prefix};
 pub use registry::{Registry, ServiceLayers};
 pub use reply::{IntoOutcome, IntoReply, IntoResult, Json};
 

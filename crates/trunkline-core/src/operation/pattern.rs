@@ -1,6 +1,6 @@
-//! Patterns of method names.
+//! Patterns of names.
 
-/// A method name, or a prefix followed by `*`: `math.*`, or `*` for all methods.
+/// A pattern of names, in which each `*` matches any text: `math.*`, `*_table`, or `*` for all names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern(String);
 
@@ -15,43 +15,69 @@ impl Pattern {
         &self.0
     }
 
-    /// Whether a method of this name matches.
+    /// The only name that matches, if the pattern has no `*`.
+    pub fn name(&self) -> Option<&str> {
+        Some(&*self.0).filter(|pattern| !pattern.contains('*'))
+    }
+
+    /// Whether a name matches.
     pub fn matches(&self, name: &str) -> bool {
         matches(&self.0, name)
+    }
+
+    /// Whether a name matches one of the patterns.
+    pub fn any(patterns: &[Self], name: &str) -> bool {
+        patterns.iter().any(|pattern| pattern.matches(name))
     }
 }
 
 /// Whether `name` matches `pattern`.
 pub fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(prefix) => name.starts_with(prefix),
-        None => name == pattern,
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(first) else { return false };
+    let mut parts = rest.split('*');
+    let last = parts.next_back().unwrap_or_default();
+    // The first place of each part leaves the most text to the following ones.
+    for part in parts {
+        let Some((_, behind)) = name.split_once(part) else { return false };
+        name = behind;
     }
+    name.ends_with(last)
 }
 
-/// Whether the pattern matches any name that begins with `namespace.`.
-pub fn may_match_below(pattern: &str, namespace: &str) -> bool {
-    let is_below =
-        |name: &str| name.strip_prefix(namespace).is_some_and(|rest| rest.starts_with('.'));
-    match pattern.strip_suffix('*') {
-        Some(prefix) => is_below(prefix) || format!("{namespace}.").starts_with(prefix),
-        None => is_below(pattern),
+/// Whether the pattern matches any name that begins with `prefix`.
+pub fn may_match_prefix(pattern: &str, prefix: &str) -> bool {
+    match pattern.split_once('*') {
+        Some((first, _)) => first.starts_with(prefix) || prefix.starts_with(first),
+        None => pattern.starts_with(prefix),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Pattern, may_match_below};
+    use super::{Pattern, may_match_prefix};
 
     #[test]
-    fn star_matches_any_suffix() {
+    fn stars_match_any_text() {
         let rows = [
             ("math.add", "math.add", true),
             ("math.add", "math.add2", false),
             ("math.*", "math.add", true),
             ("math.*", "mathematics.add", false),
+            ("math.*", "old.math.add", false),
+            ("*", "", true),
             ("*", "anything", true),
+            ("", "", true),
             ("", "anything", false),
+            ("*_file", "read_file", true),
+            ("*_file", "read_files", false),
+            ("a*b*c", "abc", true),
+            ("a*b*c", "a1b2b3c", true),
+            ("a*b*c", "acb", false),
+            ("a*a", "a", false),
+            ("ab*ba", "aba", false),
+            ("a*ba", "aba", true),
+            ("a**b", "ab", true),
         ];
         for (pattern, name, expected) in rows {
             assert_eq!(Pattern::new(pattern).matches(name), expected, "{pattern} on {name}");
@@ -59,14 +85,17 @@ mod tests {
     }
 
     #[test]
-    fn patterns_may_match_names_in_a_namespace() {
+    fn patterns_may_match_names_with_a_prefix() {
         let rows = [
             ("tool.shout", true),
             ("tool.a.b", true),
             ("tool.*", true),
             ("tool.sh*", true),
+            ("tool.*t", true),
+            ("t*t", true),
             ("to*", true),
             ("*", true),
+            ("*shout", true),
             ("tool*", true),
             ("tool", false),
             ("tools.*", false),
@@ -76,7 +105,7 @@ mod tests {
             ("", false),
         ];
         for (pattern, expected) in rows {
-            assert_eq!(may_match_below(pattern, "tool"), expected, "{pattern}");
+            assert_eq!(may_match_prefix(pattern, "tool."), expected, "{pattern}");
         }
     }
 }

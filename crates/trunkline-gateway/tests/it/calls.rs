@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use trunkline::Pattern;
 use trunkline::client::http::HttpClientConfig;
 use trunkline::client::{Client, Http};
-use trunkline_gateway::{Target, ToolPattern};
+use trunkline_gateway::Target;
 
 use crate::support::{Mode, Scripted, Service, tool, tools};
 
@@ -115,8 +116,8 @@ async fn names_that_clients_refuse_are_shortened() {
 async fn patterns_select_tools() {
     let upstream = Scripted::start(tools(&["read_a", "read_secret", "write_a"])).await;
     let mut config = upstream.config();
-    config.tools.allow = vec![ToolPattern::new("read_*")];
-    config.tools.deny = vec![ToolPattern::new("*secret*")];
+    config.tools.allow = vec![Pattern::new("read_*")];
+    config.tools.deny = vec![Pattern::new("*secret*")];
     let service = Service::start(vec![("up", config)]).await;
     assert_eq!(service.tools(), ["up__read_a"]);
     let error = service.call("up.write_a", json!({})).await.unwrap_err();

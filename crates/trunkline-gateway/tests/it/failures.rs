@@ -3,11 +3,9 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use trunkline::Router;
 use trunkline::client::{Client, Http};
-use trunkline_gateway::{
-    CommandTarget, GatewayConfig, Target, ToolPattern, UpstreamConfig, UpstreamState,
-};
+use trunkline::{Pattern, Router};
+use trunkline_gateway::{CommandTarget, GatewayConfig, Target, UpstreamConfig, UpstreamState};
 
 use crate::support::{Mode, PATIENCE, Scripted, Service, tools};
 
@@ -132,9 +130,8 @@ async fn a_renamed_tool_replaces_the_other() {
 async fn an_upstream_without_a_denied_tool_is_not_served() {
     let upstream = Scripted::start(tools(&["read", "remove"])).await;
     let mut config = upstream.config();
-    config.tools.deny = ["drop_*", "delete"].map(ToolPattern::new).into();
-    config.tools.allow =
-        ["read", "write", "list_*", "remove", "delete"].map(ToolPattern::new).into();
+    config.tools.deny = ["drop_*", "delete"].map(Pattern::new).into();
+    config.tools.allow = ["read", "write", "list_*", "remove", "delete"].map(Pattern::new).into();
     let service = Service::start(vec![("up", config)]).await;
     let reason =
         "the server has no tool `delete`, which `deny` names: correct it, or deny `delete*`";

@@ -266,7 +266,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         self.layer_matching(&Pattern::new("*"), layer_fn(layer)).0
     }
 
-    /// Like [`layer`](Self::layer), for the operations that match `pattern`: a name, or a prefix and `*` (`math.*`).
+    /// Like [`layer`](Self::layer), for the operations that match `pattern`: a name with any number of `*` (`math.*`).
     #[track_caller]
     #[must_use]
     pub fn route_layer<L>(self, pattern: &str, layer: L) -> Self

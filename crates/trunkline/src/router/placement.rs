@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trunkline_core::operation::{Operation, may_match_below};
+use trunkline_core::operation::{Operation, may_match_prefix};
 
 /// The namespace of dynamic operations, and the layers and guards around them.
 #[derive(Clone)]
@@ -51,7 +51,7 @@ impl Placement {
 
     /// Whether an operation with a matching name is possible.
     pub(super) fn may_have(&self, pattern: &str) -> bool {
-        may_match_below(pattern, &self.namespace)
+        may_match_prefix(pattern, &format!("{}.", self.namespace))
     }
 
     /// Whether the namespace is not known yet.

@@ -41,4 +41,3 @@ pub use admission::{can_be_restricted, is_restricted, is_visible_to};
 pub use requirement::{Requirement, authenticated, claim, principal, scope, signed, subject};
 pub use role::{PermittedDatabases, Role};
 pub use rules::{DefaultScopes, Rules, ScopedOperation, SharedRules, declared_scopes};
-pub use trunkline_core::operation::Pattern;

@@ -71,8 +71,7 @@ impl Role {
 
     /// Whether members may use the method, or something else, of this name.
     pub(super) fn permits(&self, name: &str) -> bool {
-        let matches = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(name));
-        matches(&self.operations) && !matches(&self.deny)
+        Pattern::any(&self.operations, name) && !Pattern::any(&self.deny, name)
     }
 
     pub(super) fn permits_database(&self, database: Option<&str>) -> bool {

@@ -5,10 +5,10 @@ use trunkline::access::Principal;
 use trunkline::layers::RateLimitLayer;
 use trunkline::layers::audit::DatabaseOperation;
 use trunkline::layers::authorize::{
-    Pattern, PermittedDatabases, Role, Rules, SharedRules, is_visible_to, principal,
+    PermittedDatabases, Role, Rules, SharedRules, is_visible_to, principal,
 };
 use trunkline::layers::rate_limit::Rate;
-use trunkline::{Effect, Extensions, Operation, RawParams, Router, Rpc, code};
+use trunkline::{Effect, Extensions, Operation, Pattern, RawParams, Router, Rpc, code};
 
 fn rpc(rules: &SharedRules) -> Rpc {
     let list =
