@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
+use trunkline::Pattern;
 
 use crate::model_server::{Answer, ModelServer};
 use crate::support::TestConfig;
