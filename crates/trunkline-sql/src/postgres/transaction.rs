@@ -1,5 +1,6 @@
 //! The transaction of one call.
 
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,27 +34,47 @@ pub(super) struct Transaction {
     access: Access,
     timeout: Duration,
     deadline: Instant,
-    /// Rows that this session changed in earlier transactions, and has not yet reported to the statistics.
-    changes_before: u64,
-    discards_changes: bool,
-    /// Whether a statement of the caller ran, which may have changed the state of the session.
-    has_run_sql: bool,
-    /// Whether a cancellation may still reach the connection.
-    is_unclear: bool,
+    phase: Phase,
+    on_success: OnSuccess,
+    afterwards: Afterwards,
     /// Whether the session keeps the statement of the call prepared. The names in a statement, and the policies of its
     /// tables, can depend on the role.
     keeps_statements: bool,
-    /// The reply to the beginning, which has been sent.
-    beginning: Option<Reply>,
-    /// Whether it has begun without an error.
-    has_begun: bool,
     /// Names in the statement of the call that the caller does not know, and the names that errors have instead.
     internal_names: Vec<(String, String)>,
-    /// The reply to the end, if it has been sent.
-    ending: Option<Reply>,
     /// None after the end.
     leased: Option<(Permit, Session)>,
     pool: Arc<Pool>,
+}
+
+/// What the server was last told about the transaction.
+enum Phase {
+    /// To begin it, with a reply that has not been read.
+    Beginning(Reply),
+    /// The reply is being read, or could not be read.
+    Unknown,
+    /// It has begun. The number is that of the rows that this session changed in earlier transactions, and has not yet
+    /// reported to the statistics.
+    Open { changes_before: u64 },
+    /// To end it, with a reply that has not been read.
+    Ending(Reply),
+}
+
+/// The end of the transaction of a call that succeeds.
+#[derive(PartialEq, Eq)]
+enum OnSuccess {
+    Commit,
+    RollBack,
+}
+
+/// What happens to the session after the call.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Afterwards {
+    Reuse,
+    /// A statement of the caller ran, which may have changed the state of the session.
+    Reset,
+    /// A cancellation may still reach the connection.
+    Close,
 }
 
 /// The time limit of a call.
@@ -132,31 +153,44 @@ impl Transaction {
             access,
             timeout,
             deadline,
-            changes_before: 0,
-            discards_changes: false,
-            has_run_sql: false,
-            is_unclear: false,
+            phase: Phase::Unknown,
+            on_success: match access {
+                Access::Read => OnSuccess::RollBack,
+                Access::Write => OnSuccess::Commit,
+            },
+            afterwards: Afterwards::Reuse,
             keeps_statements: is_kept && pool.config.statement_cache > 0,
-            beginning: None,
-            has_begun: false,
             internal_names: Vec::new(),
-            ending: None,
             leased: Some((permit, session)),
             pool: Arc::clone(pool),
         };
         let begin = transaction.begin_text(role);
-        transaction.beginning = Some(Reply::to(transaction.connection()?, &begin).await?);
+        let reply = Reply::to(transaction.connection()?, &begin).await?;
+        transaction.phase = Phase::Beginning(reply);
         Ok(transaction)
     }
 
     /// Waits until the transaction has begun.
     pub(super) async fn begun(&mut self) -> Result<(), Error> {
-        if let Some(beginning) = self.beginning.take() {
-            let begun = beginning.number().await;
-            self.changes_before = begun.map_err(|error| self.not_begun(error))?;
-            self.has_begun = true;
-        }
-        Ok(())
+        self.finish_beginning(async |_| ()).await
+    }
+
+    /// Reads the reply to the beginning, if it has not been read, while `work` runs.
+    async fn finish_beginning<T>(
+        &mut self,
+        work: impl AsyncFnOnce(&Self) -> T,
+    ) -> Result<T, Error> {
+        let reply = match mem::replace(&mut self.phase, Phase::Unknown) {
+            Phase::Beginning(reply) => reply,
+            other => {
+                self.phase = other;
+                return Ok(work(self).await);
+            }
+        };
+        let (begun, done) = join(reply.number(), work(self)).await;
+        let changes_before = begun.map_err(|error| self.not_begun(error))?;
+        self.phase = Phase::Open { changes_before };
+        Ok(done)
     }
 
     /// The error of a transaction that has not begun: the timeout, if the time is up.
@@ -199,19 +233,7 @@ impl Transaction {
         if self.is_shared() {
             self.begun().await?;
         }
-        let beginning = self.beginning.take();
-        let begun = async {
-            match beginning {
-                Some(beginning) => beginning.number().await.map(Some),
-                None => Ok(None),
-            }
-        };
-        let (begun, prepared) = join(begun, self.prepare(sql)).await;
-        if let Some(changes) = begun.map_err(|error| self.not_begun(error))? {
-            self.changes_before = changes;
-            self.has_begun = true;
-        }
-        prepared
+        self.finish_beginning(async |transaction| transaction.prepare(sql).await).await?
     }
 
     /// A statement that was [kept](Self::keep_statement). The name is the text of the statement, or contains it.
@@ -248,22 +270,21 @@ impl Transaction {
         let connection = self.connection()?;
         // Sent in this order.
         let execution = connection.query_raw(statement, params, is_text);
-        let end = if self.has_run_sql { ROLLBACK_AND_RESET } else { "ROLLBACK" };
+        let end = if self.must_reset() { ROLLBACK_AND_RESET } else { "ROLLBACK" };
         let (rows, ending) = join(execution, Reply::to(connection, end)).await;
-        self.ending = Some(ending?);
+        self.phase = Phase::Ending(ending?);
         Ok(rows)
     }
 
     /// Begins another transaction for the same call, after [`send_last`](Self::send_last) of a statement that must be
     /// prepared again.
     pub(super) async fn restart(&mut self, sql: &str) -> Result<(), Error> {
-        if let Some(ending) = self.ending.take() {
+        if let Phase::Ending(ending) = mem::replace(&mut self.phase, Phase::Unknown) {
             ending.number().await?;
         }
         self.forget_statement(sql);
         let begin = self.begin_text(None);
-        self.has_begun = false;
-        self.beginning = Some(Reply::to(self.connection()?, &begin).await?);
+        self.phase = Phase::Beginning(Reply::to(self.connection()?, &begin).await?);
         Ok(())
     }
 
@@ -325,12 +346,19 @@ impl Transaction {
 
     /// Rolls back the changes even if the call succeeds.
     pub(super) fn discard_changes(&mut self) {
-        self.discards_changes = true;
+        self.on_success = OnSuccess::RollBack;
     }
 
     /// Resets the session after the call.
     pub(super) fn note_sql_of_caller(&mut self) {
-        self.has_run_sql = true;
+        if self.afterwards < Afterwards::Reset {
+            self.afterwards = Afterwards::Reset;
+        }
+    }
+
+    /// Whether the state of the session may have changed.
+    fn must_reset(&self) -> bool {
+        self.afterwards >= Afterwards::Reset
     }
 
     /// Sets the names that the error of the call must not have, and those in their place.
@@ -353,7 +381,8 @@ impl Transaction {
     /// are checked first, which runs their triggers.
     pub(super) async fn changed_rows(&self) -> Result<u64, Error> {
         let counts = self.batch(&format!("SET CONSTRAINTS ALL IMMEDIATE; {CHANGES}")).await?;
-        Ok(counts.saturating_sub(self.changes_before))
+        let Phase::Open { changes_before } = self.phase else { return Ok(counts) };
+        Ok(counts.saturating_sub(changes_before))
     }
 
     /// Sets a savepoint, until it is released or rolled back.
@@ -399,7 +428,7 @@ impl Transaction {
 
     /// Closes the connection after the call.
     pub(super) fn close_afterwards(&mut self) {
-        self.is_unclear = true;
+        self.afterwards = Afterwards::Close;
     }
 
     /// Ends the transaction: with a commit if the call changes the database and succeeded, otherwise with a rollback.
@@ -427,12 +456,12 @@ impl Transaction {
             }
         };
         // A kept statement has been checked when it was prepared.
-        if self.ending.is_none() && !state.is_in_transaction() {
+        if !matches!(self.phase, Phase::Ending(_)) && !state.is_in_transaction() {
             // The connection is closed, too.
             let reason = "it ended the transaction of the call".to_owned();
             return Err(Error::Forbidden { reason });
         }
-        if self.access == Access::Write && !self.discards_changes {
+        if self.on_success == OnSuccess::Commit {
             match timeout_at(self.deadline + COMMIT_TIME, self.commit()).await {
                 Ok(Ok(())) => {}
                 // The connection was lost before the answer.
@@ -441,7 +470,7 @@ impl Transaction {
                 Err(_) => return Err(Error::Unconfirmed),
             }
             // Functions that triggers call can change the session, too.
-            self.has_run_sql = true;
+            self.note_sql_of_caller();
         }
         // The next call on the connection waits for the reply.
         if let Ok(Ok(ending)) = timeout(ROLLBACK_TIME, self.ending_reply()).await {
@@ -461,7 +490,7 @@ impl Transaction {
         let mut reply =
             Reply::to(self.connection()?, &format!("COMMIT; {RESET}; {ENCODING}")).await?;
         reply.first().await?;
-        self.ending = Some(reply);
+        self.phase = Phase::Ending(reply);
         Ok(())
     }
 
@@ -494,15 +523,16 @@ impl Transaction {
 
     /// Rolls the transaction back, if it is open, and resets the session. The reply may still be on the way.
     async fn ending_reply(&mut self) -> Result<Option<Reply>, Error> {
-        if self.ending.is_some() {
-            return Ok(self.ending.take());
-        }
-        // The server sends the state after the error. If the beginning failed, it may not have been read.
-        let is_open = !self.has_begun || !self.connection()?.state.is_idle();
+        let is_open = match mem::replace(&mut self.phase, Phase::Unknown) {
+            Phase::Ending(reply) => return Ok(Some(reply)),
+            Phase::Open { .. } => !self.connection()?.state.is_idle(),
+            // The server sends the state after the error. If the beginning failed, it may not have been read.
+            Phase::Beginning(_) | Phase::Unknown => true,
+        };
         if self.is_shared() {
             return self.ending_of_shared(is_open).await;
         }
-        let sql = match (is_open, self.has_run_sql) {
+        let sql = match (is_open, self.must_reset()) {
             (true, true) => ROLLBACK_AND_RESET,
             (true, false) => "ROLLBACK",
             (false, true) => RESET,
@@ -515,11 +545,11 @@ impl Transaction {
     /// that ends the transaction.
     async fn ending_of_shared(&self, is_open: bool) -> Result<Option<Reply>, Error> {
         // The connection is closed, and the pooler closes the session.
-        if !is_open || self.is_unclear {
+        if !is_open || self.afterwards == Afterwards::Close {
             return Ok(None);
         }
         // All else is restored by the rollback.
-        let sql = match self.has_run_sql {
+        let sql = match self.must_reset() {
             true => "ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all()",
             false => "ROLLBACK",
         };
@@ -528,7 +558,7 @@ impl Transaction {
 
     /// Returns the connection to the pool, unless a cancellation may still reach it. Then it is closed.
     fn give_back(&mut self) {
-        if !self.is_unclear
+        if self.afterwards != Afterwards::Close
             && let Some((permit, session)) = self.leased.take()
         {
             self.pool.give_back(session);
