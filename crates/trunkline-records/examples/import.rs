@@ -21,17 +21,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let records: usize = args.next().map_or(Ok(10_000), |records| records.parse())?;
     let tasks: usize = args.next().map_or(Ok(64), |tasks| tasks.parse())?;
 
-    let records = Records::open(Path::new(&directory), RecordTypes::default(), Default::default())?;
+    let store = Records::open(Path::new(&directory), RecordTypes::default(), Default::default())?;
     let start = Instant::now();
     let mut imports = JoinSet::new();
     for task in 0..tasks {
-        let records = records.clone();
+        let store = store.clone();
         imports.spawn(async move {
             for number in (task..records).step_by(tasks) {
                 let mut command = Command::new("todo", "create");
                 command.payload.insert("title".to_owned(), format!("Number {number}").into());
                 let cancel = CancellationToken::new();
-                records.execute(command, &Context::default(), &cancel).await?;
+                store.execute(command, &Context::default(), &cancel).await?;
             }
             Ok::<_, trunkline_records::Error>(())
         });

@@ -196,7 +196,7 @@ async fn content_blocks_are_text_for_the_model() {
         let operation = if is_whole { operation.tool_result() } else { operation.blocks() };
         let rpc = Router::new().operation(operation).build().unwrap();
         let config =
-            AgentConfig { allow: ["a__b"].into_iter().collect(), ..AgentConfig::default() };
+            AgentConfig { allow: vec![trunkline::Pattern::new("a__b")], ..AgentConfig::default() };
         let first = Answer::calls(&[("1", "a__b", "")]);
         let (_directory, model_server, agent) = agent(rpc, config, first).await;
         let steps = serde_json::to_value(go(&agent).await.steps).unwrap();

@@ -30,7 +30,7 @@ pub(super) fn problems(
     Problems::new(move || {
         let found = [
             databases.as_ref().and_then(Databases::problem),
-            records.as_ref().and_then(Resources::problem),
+            records.as_ref().and_then(Records::problem),
             conversations.problem(),
             audit.as_ref().and_then(AuditLog::problem),
             match &session_store {

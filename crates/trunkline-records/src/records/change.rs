@@ -10,7 +10,7 @@ use crate::command::{Command, Metadata, RecordId};
 use crate::declaration::{RecordType, Verb};
 use crate::error::Error;
 use crate::record::{self, Record};
-use crate::store::{IdState, Records, Row, StateId, now};
+use crate::store::{IdState, Row, StateId, Tables, now};
 
 /// A validated command that changes a record.
 pub(super) struct Change {
@@ -91,7 +91,7 @@ impl Change {
     /// Applies the change. If it fails, it has no effect.
     pub(super) fn apply(
         &self,
-        store: &Records<'_>,
+        store: &Tables<'_>,
         max_bytes: usize,
     ) -> Result<ChangeOutcome, Error> {
         let payload = self.payload.clone();

@@ -10,7 +10,7 @@ use crate::command::{Command, RequestId};
 use crate::declaration::{RecordType, Verb};
 use crate::error::Error;
 use crate::record;
-use crate::store::Records;
+use crate::store::Tables;
 
 impl Records {
     /// Executes a command and returns the JSON text of its result. Changes are durable when the future completes.
@@ -50,7 +50,7 @@ impl Records {
                 let request = ChangeRequest::new(kind, verb, command, context, max_bytes)?;
                 let weight = request.weight();
                 let write =
-                    move |connection: &_| request.apply(&Records::new(connection), max_bytes);
+                    move |connection: &_| request.apply(&Tables::new(connection), max_bytes);
                 self.write(cancel, weight, write).await?
             }
             Verb::Revert => self.revert(kind, command, context, cancel).await?,
@@ -90,7 +90,7 @@ impl Records {
     ) -> Result<Option<String>, Error> {
         let (caller, request_id) = (context.caller.clone(), request_id.clone());
         let read = move |connection: &_| {
-            Records::new(connection)
+            Tables::new(connection)
                 .request(caller.as_str(), request_id.as_str())
                 .map_err(Error::from)
         };
@@ -108,7 +108,7 @@ impl Records {
         check_empty_payload(&command)?;
         let kind = kind.clone();
         let read = move |connection: &_| {
-            let row = Records::new(connection).record(kind.name(), id.as_str())?;
+            let row = Tables::new(connection).record(kind.name(), id.as_str())?;
             let row = row.ok_or_else(|| not_found(&kind, &id))?;
             record::text(&kind, &id, &row)
         };

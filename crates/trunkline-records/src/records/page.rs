@@ -11,7 +11,7 @@ use crate::config::RecordsConfig;
 use crate::declaration::RecordType;
 use crate::error::Error;
 use crate::record::{self, Criteria, Record};
-use crate::store::Records;
+use crate::store::Tables;
 
 /// The requested page.
 pub(super) struct Paging {
@@ -85,7 +85,7 @@ impl Records {
         super::check_empty_payload(&command)?;
         let (kind, config) = (kind.clone(), self.0.config.clone());
         let read = move |connection: &_, until| {
-            read(&Records::with_time(connection, until), &kind, &paging, None, &config)
+            read(&Tables::with_time(connection, until), &kind, &paging, None, &config)
         };
         self.0.store.scan(cancel.cancelled(), read).await
     }
@@ -112,7 +112,7 @@ impl Records {
         let criteria = Criteria::new(kind, criteria);
         let (kind, config) = (kind.clone(), self.0.config.clone());
         let read = move |connection: &_, until| {
-            let store = Records::with_time(connection, until);
+            let store = Tables::with_time(connection, until);
             read(&store, &kind, &paging, Some(&criteria), &config)
         };
         self.0.store.scan(cancel.cancelled(), read).await
@@ -121,7 +121,7 @@ impl Records {
 
 /// The JSON text of a page. It ends when it is full, or when it has reached the limit of scanned records or time.
 pub(super) fn read(
-    store: &Records<'_>,
+    store: &Tables<'_>,
     kind: &RecordType,
     paging: &Paging,
     criteria: Option<&Criteria>,

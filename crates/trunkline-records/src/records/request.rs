@@ -10,7 +10,7 @@ use crate::command::{Command, RecordId, RequestId};
 use crate::declaration::{RecordType, Verb};
 use crate::error::Error;
 use crate::record;
-use crate::store::{IdState, Records, Request, Row, StateId, now};
+use crate::store::{IdState, Request, Row, StateId, Tables, now};
 
 /// The content of a request, which is compared with repetitions.
 #[derive(Serialize)]
@@ -62,7 +62,7 @@ impl ChangeRequest {
     /// there is one.
     pub(super) fn apply(
         &self,
-        store: &Records<'_>,
+        store: &Tables<'_>,
         max_bytes: usize,
     ) -> Result<(String, Option<RecordChange>), Error> {
         let Self { change, identity } = self;
@@ -117,7 +117,7 @@ impl Records {
             .map_err(|reason| Error::invalid(&["requestId"], reason))?;
         let (resource, caller) = (kind.name().to_owned(), context.caller.clone());
         let write = move |connection: &_| {
-            let store = Records::new(connection);
+            let store = Tables::new(connection);
             let done = store.request(caller.as_str(), request_id.as_str())?;
             let done = done.filter(|done| done.resource == resource && !done.reverted);
             let id = done.as_ref().map(|done| done.id.clone());
@@ -160,7 +160,7 @@ fn stored_reply(done: Request, request_id: &RequestId, content: &str) -> Result<
 
 /// Restores the record to its state before a request, and returns whether it changed. Fails if other requests have
 /// changed the record since.
-fn undo(store: &Records<'_>, done: Request, request_id: &RequestId) -> Result<bool, Error> {
+fn undo(store: &Tables<'_>, done: Request, request_id: &RequestId) -> Result<bool, Error> {
     let Request { resource, id, before, after, .. } = done;
     let current = store.state(&resource, &id)?;
     let is_gone = matches!((current.state_id(), after), (StateId::Absent(_), StateId::Record(_)));

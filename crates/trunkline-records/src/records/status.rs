@@ -12,7 +12,7 @@ use crate::command::Command;
 use crate::declaration::{Field, FieldType, RecordType, Verb, json_equal};
 use crate::error::Error;
 use crate::record::{self, Record};
-use crate::store::Records;
+use crate::store::Tables;
 
 #[derive(Serialize)]
 struct Status<'a> {
@@ -44,7 +44,7 @@ impl Records {
         super::check_empty_payload(&command)?;
         let (kind, max_scan) = (kind.clone(), self.0.config.max_scan);
         let read = move |connection: &_, until| {
-            let counts = Counts::of(&kind, &Records::with_time(connection, until), max_scan)?;
+            let counts = Counts::of(&kind, &Tables::with_time(connection, until), max_scan)?;
             let status = Status {
                 resource: kind.name(),
                 description: kind.description(),
@@ -59,7 +59,7 @@ impl Records {
 }
 
 impl<'a> Counts<'a> {
-    fn of(kind: &'a RecordType, store: &Records<'_>, max_scan: usize) -> Result<Self, Error> {
+    fn of(kind: &'a RecordType, store: &Tables<'_>, max_scan: usize) -> Result<Self, Error> {
         let countable = kind.fields().iter().filter_map(|field| {
             let counts = values(field)?.map(|value| (key(&value), 0)).collect();
             Some((field.name(), counts))

@@ -128,13 +128,13 @@ fn purge(
 }
 
 /// Access to records and requests in a transaction of the store.
-pub(crate) struct Records<'c> {
+pub(crate) struct Tables<'c> {
     connection: &'c Connection,
     /// The deadline of a scan.
     until: Option<Instant>,
 }
 
-impl<'c> Records<'c> {
+impl<'c> Tables<'c> {
     pub(crate) fn new(connection: &'c Connection) -> Self {
         Self { connection, until: None }
     }

@@ -2,13 +2,13 @@ use std::ops::ControlFlow;
 
 use trunkline_storage::StoreError;
 
-use super::Records;
+use super::Tables;
 use super::row::{IdState, Request, Row, StateId};
 use crate::error::Error;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-impl Records<'_> {
+impl Tables<'_> {
     /// Returns the record with this id.
     pub(crate) fn record(&self, resource: &str, id: &str) -> Result<Option<Row>> {
         let sql = "SELECT fields, version, state, created_at, updated_at

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use trunkline_storage::{Store, StoreError};
 
-use super::{IdState, Records, Request, Row, StateId, open};
+use super::{IdState, Request, Row, StateId, Tables, open};
 use crate::config::RecordsConfig;
 use crate::error::Error;
 
@@ -37,9 +37,9 @@ impl Fixture {
 
     async fn write<T: Send + 'static, E: Into<Error>>(
         &self,
-        work: impl Fn(&Records<'_>) -> std::result::Result<T, E> + Send + 'static,
+        work: impl Fn(&Tables<'_>) -> std::result::Result<T, E> + Send + 'static,
     ) -> std::result::Result<T, Error> {
-        let work = move |connection: &_| work(&Records::new(connection)).map_err(Into::into);
+        let work = move |connection: &_| work(&Tables::new(connection)).map_err(Into::into);
         self.store.write(pending(), 0, work).await
     }
 }
@@ -52,7 +52,7 @@ fn row(version: u64) -> Row {
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-type Steps = fn(&Records<'_>) -> Result<()>;
+type Steps = fn(&Tables<'_>) -> Result<()>;
 
 #[tokio::test]
 async fn records_are_put_and_removed() {

@@ -1,11 +1,11 @@
 use trunkline_storage::StoreError;
 
-use super::Records;
+use super::Tables;
 use super::row::{Request, Row, StateId, now};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-impl Records<'_> {
+impl Tables<'_> {
     /// Inserts or replaces a record.
     pub(crate) fn put(&self, resource: &str, id: &str, row: &Row) -> Result<()> {
         let sql =
