@@ -411,11 +411,11 @@ fn does_not_run_members_that_cannot_begin_in_time() {
     let run_count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&run_count);
     let rpc = Router::new()
-        .method("slow", blocking(|| thread::sleep(Duration::from_millis(60))))
+        .method("slow", blocking(|| thread::sleep(Duration::from_millis(600))))
         .method("count", move || counted.fetch_add(1, Ordering::SeqCst))
         .operation(Operation::new("patient", || ()).timeout(Duration::from_secs(60)))
         .limits(Limits {
-            call_timeout: Some(Duration::from_millis(100)),
+            call_timeout: Some(Duration::from_secs(1)),
             batch_parallelism: 1,
             ..Limits::default()
         })
