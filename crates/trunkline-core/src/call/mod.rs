@@ -269,11 +269,13 @@ impl Call {
     }
 
     /// Redirects the call to an unknown method without params, for protocols whose messages name an operation in their
-    /// params. The name must be a string of this call.
+    /// params. The name must be a string of this call. Without one, the method keeps its name.
     #[must_use]
-    pub fn redirect_to_unknown(mut self, name: Part) -> Self {
-        let escaped = self.text(name).contains(&b'\\');
-        self.method = Some(Text { span: name.span, escaped });
+    pub fn redirect_to_unknown(mut self, name: Option<Part>) -> Self {
+        if let Some(name) = name {
+            let escaped = self.text(name).contains(&b'\\');
+            self.method = Some(Text { span: name.span, escaped });
+        }
         (self.params, self.operation) = (None, None);
         self.effect = KnownEffect::default();
         self.is_whole = false;

@@ -347,7 +347,7 @@ impl Server {
             (name, _) => {
                 let fault = Fault::UnknownMethod(name.to_owned());
                 drop(method);
-                self.run_unknown(call, fault)
+                self.run_unknown(call, None, fault)
             }
         }
     }
@@ -375,7 +375,7 @@ impl Server {
                 Transport::Http(_) | Transport::Channel | Transport::Batch => code::INVALID_PARAMS,
             };
             let fault = Fault::UnknownTool { name: name.into_owned(), code };
-            return self.run_unknown(renamed(call, request), fault);
+            return self.run_unknown(call, request.name, fault);
         };
         drop(name);
         let (mut call, converted) = convert_arguments(call, request, &tool.operation())?;
@@ -438,14 +438,19 @@ impl Server {
         })
     }
 
-    /// Answers a request for something that does not exist. It passes the layers of unknown methods, so that rate limits
-    /// count it and access rules can refuse it.
-    fn run_unknown(&self, call: Call, fault: Fault) -> Result<StartedCall, Fault> {
+    /// Answers a request for something that does not exist. It passes the layers of unknown methods, under the name that
+    /// it asks for, so that rate limits count it and access rules can refuse it.
+    fn run_unknown(
+        &self,
+        call: Call,
+        name: Option<Part>,
+        fault: Fault,
+    ) -> Result<StartedCall, Fault> {
         let error = fault.error();
         // A layer that answers unknown methods does not know the results of this protocol.
         let code = error.code();
         let is_unknown = move |outcome: &Outcome| outcome.code().is_none_or(|found| found == code);
-        let future = self.rpc.run(call.with_refusal(error));
+        let future = self.rpc.run(call.redirect_to_unknown(name).with_refusal(error));
         match future.into_outcome() {
             Ok(outcome) if is_unknown(&outcome) => Err(fault),
             Ok(outcome) => Ok(CallFuture::ready(outcome).into()),
@@ -457,14 +462,6 @@ impl Server {
                 Ok(future.map(refused).into())
             }
         }
-    }
-}
-
-/// A call of a tool or prompt that does not exist, under the name it asks for.
-fn renamed(call: Call, request: &Request) -> Call {
-    match request.name {
-        Some(name) => call.redirect_to_unknown(name),
-        None => call,
     }
 }
 

@@ -13,7 +13,7 @@ use trunkline::{Call, ErrorObject, Outcome, code};
 use super::catalog::Completing;
 use super::context::{Attached, Context};
 use super::converted::convert_arguments;
-use super::{Server, StartedCall, arguments, renamed};
+use super::{Server, StartedCall, arguments};
 use crate::completion::{Completion, CompletionForm, CompletionParams};
 use crate::era::Era;
 use crate::fault::Fault;
@@ -88,7 +88,7 @@ impl Server {
         let name = name.ok_or(Fault::Params("`name` must be a string: the name of the prompt"))?;
         let Some(prompt) = self.catalog.find_prompt(&name) else {
             let fault = Fault::UnknownPrompt(name.into_owned());
-            return self.run_unknown(renamed(call, request), fault);
+            return self.run_unknown(call, request.name, fault);
         };
         drop(name);
         let (mut call, converted) = convert_arguments(call, request, &prompt.operation)?;
@@ -142,7 +142,7 @@ impl Server {
                         Fault::UnknownResource { uri, code: code::INVALID_PARAMS }
                     }
                 };
-                return self.run_unknown(call, fault);
+                return self.run_unknown(call, None, fault);
             }
         };
         let attached = Attached::none(context.era);

@@ -28,7 +28,7 @@ impl Server {
         };
         let unknown = || Fault::UnknownResource { uri: (*uri).to_owned(), code };
         let Some(Found { source, params }) = self.catalog.find_resource(&uri) else {
-            return self.run_unknown(call, unknown());
+            return self.run_unknown(call, None, unknown());
         };
         let attached = self.attach(&mut call, context, method::RESOURCES_READ)?;
         call.extensions_mut().insert(ResourceUri(Arc::clone(&uri)));

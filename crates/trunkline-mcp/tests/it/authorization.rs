@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use trunkline::access::{Principal, ProtectedResource, Scopes};
 use trunkline::http::HttpConfig;
 use trunkline::layers::RateLimitLayer;
-use trunkline::layers::authorize::{Rules, ScopedOperation, claim};
+use trunkline::layers::authorize::{Rules, ScopedOperation, SharedRules, claim};
 use trunkline::layers::rate_limit::Rate;
 use trunkline::{Operation, RawParams, Router, Rpc, Server, ServerHandle};
 use trunkline_mcp::nodes::StoredNodes;
@@ -171,7 +171,8 @@ async fn unknown_names_are_refused_and_counted_like_known_ones() {
     let calls = u32::try_from(2 * rows.len()).unwrap();
     let rate = Rate { calls, per: Duration::from_secs(3_600), burst: calls, ..Rate::default() };
     let router = notes().rate_limit(RateLimitLayer::new(rate));
-    let rpc = router.authorize(Rules::new().require("hidden.*", claim("role", "admin"))).build();
+    let rules = SharedRules::from(Rules::new().require("hidden.*", claim("role", "admin")));
+    let rpc = router.authorize_shared(&rules).build();
     let mcp = Mcp::new(rpc.unwrap(), McpConfig::new("test", "1")).unwrap();
     let service = mcp.rpc().http_with(HttpConfig::default()).merge(mcp.routes());
     let server = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
