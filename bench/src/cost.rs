@@ -3,8 +3,6 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use serde::Serialize;
-
 use crate::clock::thread_cpu_time;
 
 /// The system's allocator with a counter per thread. Programs that read the counter use it as their global allocator; the
@@ -33,7 +31,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 /// The cost of one call.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy)]
 pub struct Cost {
     pub nanos: f64,
     pub allocations: f64,

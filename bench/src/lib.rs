@@ -4,7 +4,7 @@
 pub mod clock;
 pub mod cost;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use jsonrpsee::RpcModule;
 use jsonrpsee::types::ErrorObjectOwned;
@@ -56,19 +56,9 @@ pub fn check_single(reply: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Parses `[--json] [--rounds N]`: whether to print JSON, and the number of rounds.
-pub fn turns() -> Result<(bool, usize)> {
-    let (mut json, mut rounds) = (false, 5);
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--json" => json = true,
-            "--rounds" => rounds = args.next().context("--rounds needs a number")?.parse()?,
-            _ => bail!("usage: [--json] [--rounds N]"),
-        }
-    }
-    ensure!(rounds > 0, "--rounds must be at least 1");
-    Ok((json, rounds))
+/// Prints a figure for `cargo xtask bench`: what all rows of a table do, a row, its name and its value.
+pub fn print_figure(table: &str, row: &str, name: &str, value: f64) {
+    println!("{table}\t{row}\t{name}\t{value}");
 }
 
 /// The median.

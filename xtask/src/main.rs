@@ -24,6 +24,7 @@ mod metadata;
 mod model_check;
 mod monitoring;
 mod openrpc;
+mod options;
 mod peers;
 mod publish;
 mod sample_db;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
+use serde_json::json;
 
 use crate::metadata::{Metadata, Package};
 use crate::tools;
@@ -11,32 +12,26 @@ use crate::workspace::{self, Workspace, run};
 /// Files that every package must contain.
 const IN_EVERY_PACKAGE: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
+/// Metadata that a registry shows.
+const METADATA: [&str; 5] = ["description", "license", "readme", "keywords", "categories"];
+
 /// Packages every crate, and checks its files and metadata. Nothing is compiled, unlike in
 /// `cargo xtask publish-dry-run`, which takes minutes.
 pub(crate) fn packages(workspace: &Workspace) -> Result<()> {
-    let mut missing = Vec::new();
-    for package in published(&Metadata::load(workspace)?) {
-        missing
-            .extend(package.missing_metadata().map(|what| format!("{}: no {what}", package.name)));
-        let mut list = workspace.cargo(["package", "--list", "--allow-dirty", "--package"]);
-        let listed = workspace::output(list.arg(&package.name))?;
-        missing.extend(faults(&listed).map(|fault| format!("{}: {fault}", package.name)));
-        println!("{}: {} files", package.name, listed.lines().count());
+    let mut problems = Vec::new();
+    for Package { name, others, .. } in published(&Metadata::load(workspace)?) {
+        let is_missing = |key: &&str| others[key].is_null() || others[key] == json!([]);
+        let missing = METADATA.iter().filter(|key| is_missing(key));
+        problems.extend(missing.map(|key| format!("{name}: no {key}")));
+        let mut list = workspace.cargo(["package", "--list", "--allow-dirty", "--package", name]);
+        let listed = workspace::output(&mut list)?;
+        problems.extend(faults(&listed).map(|fault| format!("{name}: {fault}")));
+        println!("{name}: {} files", listed.lines().count());
     }
-    for line in &missing {
-        println!("{line}");
-    }
-    if !missing.is_empty() {
-        bail!("{} problems prevent publishing", missing.len());
-    }
-    run(&mut workspace.cargo([
-        "package",
-        "--workspace",
-        "--exclude=xtask",
-        "--no-verify",
-        "--allow-dirty",
-        "--quiet",
-    ]))
+    ensure!(problems.is_empty(), "{}", problems.join("\n"));
+    let all =
+        ["package", "--workspace", "--exclude=xtask", "--no-verify", "--allow-dirty", "--quiet"];
+    run(&mut workspace.cargo(all))
 }
 
 /// Publishes without the upload: every crate is compiled from its package.
@@ -46,17 +41,9 @@ pub(crate) fn dry_run(workspace: &Workspace) -> Result<()> {
 
 /// Compares the public API with that of the last release.
 pub(crate) fn semver(workspace: &Workspace) -> Result<()> {
-    if !workspace.path(".git").exists() {
-        println!("not a git checkout: no release to compare with");
-        return Ok(());
-    }
-    let tags = workspace::output(workspace.command("git").args([
-        "tag",
-        "--list",
-        "v[0-9]*",
-        "--sort=-version:refname",
-        "--merged",
-    ]))?;
+    let mut git = workspace.command("git");
+    git.args(["tag", "--list", "v[0-9]*", "--sort=-version:refname", "--merged"]);
+    let tags = workspace::output(&mut git)?;
     let Some(release) = tags.lines().next() else {
         println!("no release to compare with (no tag like v0.1.0)");
         return Ok(());
@@ -71,22 +58,7 @@ pub(crate) fn semver(workspace: &Workspace) -> Result<()> {
 }
 
 fn published(metadata: &Metadata) -> impl Iterator<Item = &Package> {
-    metadata.members().filter(|member| member.publish.as_ref().is_none_or(|to| !to.is_empty()))
-}
-
-impl Package {
-    /// Missing metadata that a registry shows.
-    fn missing_metadata(&self) -> impl Iterator<Item = &'static str> {
-        [
-            ("description", self.description.is_none()),
-            ("license", self.license.is_none()),
-            ("readme", self.readme.is_none()),
-            ("keywords", self.keywords.is_empty()),
-            ("categories", self.categories.is_empty()),
-        ]
-        .into_iter()
-        .filter_map(|(what, is_missing)| is_missing.then_some(what))
-    }
+    metadata.members().filter(|member| member.others["publish"] != json!([]))
 }
 
 /// Errors in the list of files of a package.

@@ -1,50 +1,39 @@
 //! `cargo xtask soak`: tests that take minutes, use the whole machine, or measure time.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
+use crate::options::Options;
 use crate::workspace::{Workspace, run};
 
-const USAGE: &str = "usage: cargo xtask soak [--only memory|databases|ignored] [--seconds N]
+const USAGE: &str = "usage: cargo xtask soak [--only PART] [--seconds N]
 
   memory     attacks on the memory of a server
   databases  clients that disconnect, and a server that is killed every 30 s, with SQLite and PostgreSQL; `--seconds`
              is the time for each [default: 600]
   ignored    load and time limits";
 
-/// The tests of databases begin with this.
-const DATABASES: &str = "database_";
+/// The arguments of cargo for each part. Tests run sequentially, since concurrent tests would distort the measurements.
+/// Tests of databases begin with `database_`. `cargo xtask cluster` runs those of clusters.
+const PARTS: [(&str, &[&str]); 3] = [
+    (
+        "memory",
+        &["--release", "-p=trunkline-cli", "--test=soak", "--", "--nocapture", "--skip=database_"],
+    ),
+    (
+        "databases",
+        &["--release", "-p=trunkline-cli", "--test=soak", "--", "--nocapture", "database_"],
+    ),
+    ("ignored", &["--workspace", "--tests", "--", "--ignored", "--skip=cluster::"]),
+];
 
 pub(crate) fn run_with(workspace: &Workspace, arguments: &[String]) -> Result<()> {
-    let mut only = None;
-    let mut seconds: u32 = 600;
-    let mut arguments = arguments.iter();
-    while let Some(argument) = arguments.next() {
-        match (argument.as_str(), arguments.next().map(String::as_str)) {
-            ("--only", Some(part @ ("memory" | "databases" | "ignored"))) => only = Some(part),
-            ("--seconds", Some(text)) if text.parse::<u32>().is_ok_and(|number| number > 0) => {
-                seconds = text.parse()?;
-            }
-            _ => bail!("invalid argument `{argument}`\n\n{USAGE}"),
-        }
-    }
-    let runs = |part| only.is_none_or(|only| only == part);
-    let soak = ["test", "--release", "--package=trunkline-cli", "--test=soak", "--"];
-    let sequentially = ["--nocapture", "--test-threads=1"];
-    if runs("memory") {
-        println!("== memory attacks on the server (release)");
-        run(workspace.cargo(soak).args(sequentially).args(["--skip", DATABASES]))?;
-    }
-    if runs("databases") {
-        println!("== databases whose server is killed (release)");
-        let mut command = workspace.cargo(soak);
-        run(command.args(sequentially).arg(DATABASES).env("SOAK_SECONDS", seconds.to_string()))?;
-    }
-    if runs("ignored") {
-        println!("== ignored tests: load and time limits");
-        // Sequentially, since concurrent tests would distort the measurements.
-        let tests = ["test", "--workspace", "--tests", "--", "--ignored", "--test-threads=1"];
-        // `cargo xtask cluster` runs these.
-        run(workspace.cargo(tests).args(["--skip", "cluster::"]))?;
+    let Some(options) = Options::parse(arguments, USAGE)? else { return Ok(()) };
+    let seconds = options.number("--seconds", 600)?.to_string();
+    for part in options.only(&PARTS.map(|(part, _)| part))? {
+        println!("\n== {part}");
+        let arguments = PARTS.iter().find(|(name, _)| *name == part).map_or(&[][..], |row| row.1);
+        let mut command = workspace.cargo(["test"]);
+        run(command.args(arguments).arg("--test-threads=1").env("SOAK_SECONDS", &seconds))?;
     }
     Ok(())
 }

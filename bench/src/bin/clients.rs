@@ -1,7 +1,6 @@
 //! Measures calls of a client to a server in the same process, over loopback.
 //!
-//! `clients [--json] [--rounds N]`. The contenders alternate within a round. The figure is the CPU time
-//! of the process, that is, of client and server together.
+//! Prints the figures of one round. The CPU time is that of the process, that is, of client and server together.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -13,11 +12,10 @@ use jsonrpsee::core::params::BatchRequestBuilder;
 use jsonrpsee::http_client::{HttpClient, HttpClientBuilder};
 use jsonrpsee::rpc_params;
 use jsonrpsee::server::{ServerBuilder, ServerConfig, ServerHandle};
-use serde::Serialize;
 use trunkline::Server;
 use trunkline::client::{Client, Http};
 use trunkline_bench::clock::process_cpu_time;
-use trunkline_bench::{jsonrpsee_module, median, trunkline_rpc, turns};
+use trunkline_bench::{jsonrpsee_module, print_figure, trunkline_rpc};
 
 /// Number of calls per measurement.
 const CALLS: usize = 20_000;
@@ -25,29 +23,6 @@ const CALLS: usize = 20_000;
 const TOGETHER: usize = 16;
 /// Number of calls per batch.
 const BATCH: usize = 100;
-
-#[derive(Serialize)]
-struct Round {
-    ours: Side,
-    jsonrpsee: Side,
-}
-
-#[derive(Serialize)]
-struct Side {
-    /// Sequential calls.
-    alone: Cost,
-    /// Concurrent calls.
-    together: Cost,
-    /// Calls in batches.
-    batch: Cost,
-}
-
-/// The cost of one call.
-#[derive(Serialize)]
-struct Cost {
-    cpu_micros: f64,
-    wall_micros: f64,
-}
 
 /// A client of a running server.
 trait Caller {
@@ -59,25 +34,14 @@ trait Caller {
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<()> {
-    let (json, rounds) = turns()?;
     let server = Server::bind("127.0.0.1:0").serve(trunkline_rpc()?).await?;
     let ours = Ours(Client::new(Http::connect(&format!("http://{}", server.local_addr()))?));
     let jsonrpsee = Jsonrpsee::start().await?;
 
-    let mut measured = Vec::new();
-    for _ in 0..rounds {
-        measured.push(Round {
-            ours: Side::of(&ours).await?,
-            jsonrpsee: Side::of(&jsonrpsee.client).await?,
-        });
-    }
+    measure("trunkline", &ours).await?;
+    measure("jsonrpsee", &jsonrpsee.client).await?;
     server.stop().await;
     jsonrpsee.server.stop()?;
-    if json {
-        println!("{}", serde_json::to_string(&measured)?);
-    } else {
-        print(&measured);
-    }
     Ok(())
 }
 
@@ -136,67 +100,41 @@ impl Caller for HttpClient {
     }
 }
 
-impl Side {
-    async fn of(caller: &impl Caller) -> Result<Self> {
-        let alone = Cost::of(CALLS, async || {
-            for number in 0..CALLS as i64 {
+async fn measure(library: &str, caller: &impl Caller) -> Result<()> {
+    let alone = async || {
+        for number in 0..CALLS as i64 {
+            ensure!(caller.add(number, 1).await? == number + 1);
+        }
+        Ok(())
+    };
+    time("one at a time", library, alone).await?;
+    let together = async || {
+        let caller = async |_| {
+            for number in 0..(CALLS / TOGETHER) as i64 {
                 ensure!(caller.add(number, 1).await? == number + 1);
             }
             Ok(())
-        });
-        let alone = alone.await?;
-        let together = Cost::of(CALLS, async || {
-            try_join_all((0..TOGETHER).map(async |_| {
-                for number in 0..(CALLS / TOGETHER) as i64 {
-                    ensure!(caller.add(number, 1).await? == number + 1);
-                }
-                Ok(())
-            }))
-            .await?;
-            Ok(())
-        });
-        let together = together.await?;
-        let batch = Cost::of(CALLS, async || {
-            for _ in 0..CALLS / BATCH {
-                ensure!(caller.batch(BATCH).await? == (1..=BATCH as i64).sum::<i64>());
-            }
-            Ok(())
-        });
-        Ok(Self { alone, together, batch: batch.await? })
-    }
+        };
+        try_join_all((0..TOGETHER).map(caller)).await.map(drop)
+    };
+    time("16 at a time", library, together).await?;
+    let batch = async || {
+        for _ in 0..CALLS / BATCH {
+            ensure!(caller.batch(BATCH).await? == (1..=BATCH as i64).sum::<i64>());
+        }
+        Ok(())
+    };
+    time("batches of 100", library, batch).await
 }
 
-impl Cost {
-    async fn of(calls: usize, work: impl AsyncFnOnce() -> Result<()>) -> Result<Self> {
-        let (cpu, started) = (process_cpu_time(), Instant::now());
-        work().await?;
-        let micros = |time: Duration| time.as_nanos() as f64 / 1_000.0 / calls as f64;
-        Ok(Self {
-            wall_micros: micros(started.elapsed()),
-            cpu_micros: micros(process_cpu_time() - cpu),
-        })
-    }
-}
-
-fn print(rounds: &[Round]) {
-    println!("medians of {} rounds of {CALLS} calls; CPU us (wall us) a call", rounds.len());
-    for (what, cost) in [
-        ("sequential", (|side| &side.alone) as fn(&Side) -> &Cost),
-        ("16 at a time", |side| &side.together),
-        ("in batches of 100", |side| &side.batch),
-    ] {
-        let cpu =
-            |side: fn(&Round) -> &Side| median(rounds.iter().map(|r| cost(side(r)).cpu_micros));
-        let wall =
-            |side: fn(&Round) -> &Side| median(rounds.iter().map(|r| cost(side(r)).wall_micros));
-        let ratio =
-            median(rounds.iter().map(|r| cost(&r.ours).cpu_micros / cost(&r.jsonrpsee).cpu_micros));
-        println!(
-            "{what:<22} ours {:>7.2} ({:>7.2})  jsonrpsee {:>7.2} ({:>7.2})  ratio {ratio:.2}",
-            cpu(|r| &r.ours),
-            wall(|r| &r.ours),
-            cpu(|r| &r.jsonrpsee),
-            wall(|r| &r.jsonrpsee),
-        );
-    }
+async fn time(what: &str, library: &str, work: impl AsyncFnOnce() -> Result<()>) -> Result<()> {
+    let (cpu, started) = (process_cpu_time(), Instant::now());
+    work().await?;
+    let table = format!("client and server, {what}");
+    let print = |name, time: Duration| {
+        print_figure(&table, library, name, time.as_nanos() as f64 / 1_000.0 / CALLS as f64);
+    };
+    print("us/call", started.elapsed());
+    print("CPU us/call", process_cpu_time() - cpu);
+    Ok(())
 }

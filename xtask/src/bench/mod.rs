@@ -1,71 +1,77 @@
-//! Compares the server with others, in rounds: JSON-RPC over HTTP and in process, latency, memory per connection,
-//! `tools/call` of MCP, a database, records, clients, and EDN. Also measures the cost of the layers.
+//! Compares the server with others, in rounds.
 //!
 //! On a noisy machine, the most reliable figure is the ratio of the CPU times per request from the same round.
 
-mod build;
-mod client;
 mod connection;
-mod connections;
-mod contender;
-mod dispatch;
-mod edn;
-mod execute;
-mod goals;
 mod instructions;
-mod latency;
-mod layers;
 mod load;
-mod options;
-mod probe;
-mod process;
+mod memory;
+mod records;
 mod report;
-mod sample;
 mod server;
-mod spread;
 mod sql;
-mod streams;
-mod turns;
 
-use std::path::Path;
+use anyhow::Result;
 
-use anyhow::{Context, Result};
-
-use self::contender::{Case, Contender, Field, PAIR};
-use self::load::Post;
-use self::options::{Options, Part, USAGE};
-use self::report::Report;
-use self::sample::Sample;
-use self::server::Server;
-use self::sql::Setup;
+use self::load::{CALLS, CPU, JSON_RPC, LATENCY, MCP, OURS, RMCP, TOOLS};
+use self::report::{Figure, Goal, Ratio, Report};
+use self::server::SERVER_CORE;
+use crate::options::Options;
 use crate::workspace::Workspace;
 
-const CONNECTIONS: u32 = 16;
+const USAGE: &str = "\
+usage: cargo xtask bench [--only PART] [--json] [--rounds N] [--seconds S]
 
-pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
-    let Some(options) = Options::parse(args)? else {
-        println!("{USAGE}");
-        return Ok(());
-    };
-    if [Part::Rpc, Part::Latency, Part::Mcp, Part::Execute]
-        .into_iter()
-        .any(|part| options.includes(part))
-    {
-        load::require_wrk()?;
+  --only PART   rpc: JSON-RPC beside jsonrpsee and others, over HTTP and in process
+                latency: requests per second and latency of a single call, at 1, 16 and 256 connections
+                connections: memory of an idle connection
+                mcp: tools/call and tools/list of 100 tools beside rmcp
+                streams: memory of open subscriptions and abandoned sessions of MCP
+                sql: a database beside Google's MCP Toolbox
+                execute: records natively and by JSON-RPC, and how many can be made to last
+                client: a client and a server in one process, beside jsonrpsee's
+                edn: EDN read and written beside clojure-reader, edn-format and serde_json
+                layers: what each optional layer costs a call, in process
+                instructions: user instructions per request, under callgrind
+  --json        print the report as JSON
+  --rounds N    how often each of them is measured (default 5; instructions once)
+  --seconds S   how long each measurement of a server takes (default 3)";
+
+/// The measurements of one round of a part.
+type Round<'w> = Box<dyn FnMut() -> Result<Vec<Figure>> + 'w>;
+
+/// The goals of a part.
+type Ratios = fn() -> Vec<Ratio>;
+
+const NAMES: [&str; 11] = [
+    "rpc",
+    "latency",
+    "connections",
+    "mcp",
+    "streams",
+    "sql",
+    "execute",
+    "client",
+    "edn",
+    "layers",
+    INSTRUCTIONS,
+];
+const INSTRUCTIONS: &str = "instructions";
+
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
+    let Some(options) = Options::parse(arguments, USAGE)? else { return Ok(()) };
+    let (rounds, seconds) = (options.number("--rounds", 5)?, options.number("--seconds", 3)?);
+    let mut report = Report::new(rounds, seconds);
+    for name in options.only(&NAMES)? {
+        let (mut round, ratios) = part(workspace, name, seconds)?;
+        let mut measured = Vec::new();
+        for number in 1..=if name == INSTRUCTIONS { 1 } else { rounds } {
+            eprintln!("{name}: round {number}");
+            measured.push(round()?);
+        }
+        report.add(&measured, &ratios());
     }
-    if options.includes(Part::Instructions) {
-        instructions::require()?;
-    }
-    let mut report = Report::new(options.rounds, options.seconds);
-    if options.only != Some(Part::Execute) {
-        beside_others(workspace, &options, &mut report)?;
-    }
-    if options.includes(Part::Execute) {
-        eprintln!("building a server of records as it would be distributed");
-        let setup = execute::Setup::provide(workspace)?;
-        report.add_execute(&options.rounds_of("records", || setup.round(options.seconds))?);
-    }
-    if options.json {
+    if options.has("--json") {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
         print!("{report}");
@@ -73,110 +79,70 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Measurements with the programs of `bench/`.
-fn beside_others(workspace: &Workspace, options: &Options, report: &mut Report) -> Result<()> {
-    eprintln!("building bench/ as it would be distributed");
-    let packages = ["trunkline-bench", PAIR];
-    let binaries = build::contenders(workspace, build::DIST, &packages)?;
-    let bench = Bench { workspace, binaries: &binaries, options };
-    if options.includes(Part::Rpc) {
-        let rounds = options.rounds_of("JSON-RPC", || bench.field(&contender::JSON_RPC))?;
-        eprintln!("in process");
-        let in_process = dispatch::measure(bench.binaries, options.rounds)?;
-        report.add_rpc(&rounds, &in_process);
-    }
-    if options.includes(Part::Latency) {
-        let round = || latency::round(workspace, bench.binaries, options.seconds);
-        report.add_latency(&options.rounds_of("latency", round)?);
-    }
-    if options.includes(Part::Connections) {
-        connections::allow_files()?;
-        let round = || connections::round(workspace, bench.binaries);
-        report.add_connections(&options.rounds_of("connections", round)?);
-    }
-    if options.includes(Part::Mcp) {
-        let rounds = options.rounds_of("tools/call", || bench.field(&contender::MCP))?;
-        report.add_mcp(&rounds);
-    }
-    if options.includes(Part::Streams) {
-        connections::allow_files()?;
-        let round = || streams::round(workspace, bench.binaries);
-        report.add_streams(&options.rounds_of("streams", round)?);
-    }
-    if options.includes(Part::Sql) {
-        eprintln!(
-            "building the server as it would be distributed, installing Toolbox, writing a database"
-        );
-        let setup = Setup::provide(workspace, bench.binaries)?;
-        let rounds = options.rounds_of("SQL", || setup.round(options.seconds))?;
-        report.add_sql(&rounds, &setup.sizes(workspace)?);
-    }
-    if options.includes(Part::Client) {
-        eprintln!("clients");
-        report.add_client(&client::measure(bench.binaries, options.rounds)?);
-    }
-    if options.includes(Part::Edn) {
-        eprintln!("EDN");
-        report.add_edn(&edn::measure(bench.binaries, options.rounds)?);
-    }
-    if options.includes(Part::Instructions) {
-        report.add_instructions(instructions::measure(workspace, bench.binaries)?);
-    }
-    if options.includes(Part::Layers) {
-        eprintln!("layers");
-        report.add_layers(&layers::measure(bench.binaries, options.rounds)?);
-    }
-    Ok(())
-}
-
 /// The step of `cargo xtask ci`: the instructions per request, compared with the recorded ones.
 pub(crate) fn check_instructions(workspace: &Workspace) -> Result<()> {
-    instructions::require()?;
-    println!("building two servers with optimization");
-    let binaries = build::contenders(workspace, build::INSTRUCTIONS, &[PAIR])?;
-    instructions::check(workspace, &binaries)
+    instructions::check(workspace)
 }
 
-struct Bench<'b> {
-    workspace: &'b Workspace,
-    binaries: &'b Path,
-    options: &'b Options,
-}
-
-impl Bench<'_> {
-    fn field(&self, field: &Field) -> Result<Vec<Sample>> {
-        let mut samples = Vec::new();
-        for &contender in field.contenders {
-            let server = Server::start(self.binaries, contender)?;
-            for &case in field.cases {
-                let sample = self.measure(&server, contender, case);
-                let what = || format!("{} of {}", case.about(), contender.binary());
-                samples.push(sample.with_context(what)?);
-            }
+fn part<'w>(workspace: &'w Workspace, name: &str, seconds: u32) -> Result<(Round<'w>, Ratios)> {
+    let program =
+        |name, core| -> Round<'w> { Box::new(move || load::program(workspace, name, core)) };
+    let none: Ratios = Vec::new;
+    Ok(match name {
+        "rpc" => {
+            let round = move || {
+                let mut figures = load::round(workspace, JSON_RPC, &CALLS, (&[16], seconds))?;
+                figures.extend(load::program(workspace, "dispatch", Some(SERVER_CORE))?);
+                Ok(figures)
+            };
+            (Box::new(round), in_process as _)
         }
-        Ok(samples)
-    }
+        "latency" => {
+            let load = (&[1, 16, 256][..], seconds);
+            (Box::new(move || load::round(workspace, LATENCY, &CALLS[..1], load)), none)
+        }
+        "connections" | "streams" => {
+            memory::allow_files()?;
+            let round = if name == "streams" { memory::streams } else { memory::connections };
+            (Box::new(move || round(workspace)), none)
+        }
+        "mcp" => {
+            let round = move || load::round(workspace, MCP, &TOOLS, (&[16], seconds));
+            (Box::new(round), tools as _)
+        }
+        "sql" => (Box::new(sql::rounds(workspace, seconds)?), sql::ratios as _),
+        "execute" => (Box::new(move || records::round(workspace, seconds)), records::ratios as _),
+        "client" => (program("clients", None), none),
+        "edn" => (program("edn", Some(SERVER_CORE)), edn as _),
+        "layers" => (program("layers", Some(SERVER_CORE)), none),
+        _ => (Box::new(|| instructions::round(workspace)), instructions::ratios as _),
+    })
+}
 
-    fn measure(&self, server: &Server, contender: Contender, case: Case) -> Result<Sample> {
-        probe::check(self.workspace, server, case)?;
-        let before = server.cpu_time()?;
-        let load = load::post(
-            self.workspace,
-            &Post {
-                url: format!("http://{}{}", server.address, case.path()),
-                body_file: case.body_file(),
-                headers: case.headers(),
-                connections: CONNECTIONS,
-                seconds: self.options.seconds,
-            },
-        )?;
-        let cpu = server.cpu_time()? - before;
-        let requests = load.requests as f64;
-        Ok(Sample {
-            contender,
-            case,
-            cpu_micros_per_request: cpu.as_secs_f64() * 1e6 / requests,
-            requests_per_second: requests * 1e6 / load.micros as f64,
-        })
-    }
+fn in_process() -> Vec<Ratio> {
+    let table = "in process, default layers";
+    vec![
+        Ratio::new((table, "ns"), OURS, load::JSONRPSEE, Some(Goal::AtMost(0.30))),
+        Ratio::new((table, "allocations"), OURS, "", Some(Goal::AtMost(3.0))),
+    ]
+}
+
+fn tools() -> Vec<Ratio> {
+    let ratio = |case: &load::Case| {
+        Ratio::new((&format!("{}, connections: 16", case.name), CPU), OURS, RMCP, None)
+    };
+    TOOLS.iter().map(ratio).collect()
+}
+
+fn edn() -> Vec<Ratio> {
+    let ours = "trunkline-edn";
+    let of_task = |task: &str| {
+        let ratio = |of, over, goal| Ratio::new((&format!("EDN, {task}"), "ms"), of, over, goal);
+        [
+            ratio("clojure-reader", ours, Some(Goal::AtLeast(2.0))),
+            ratio("edn-format", ours, None),
+            ratio(ours, "serde_json", Some(Goal::AtMost(3.0))),
+        ]
+    };
+    ["read", "write"].into_iter().flat_map(of_task).collect()
 }

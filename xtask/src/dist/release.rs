@@ -53,7 +53,7 @@ impl<'w> Release<'w> {
         let program = program.context("the workspace has no package trunkline-cli")?;
         let WorkspaceMetadata { dist } = serde_json::from_value(metadata.metadata.clone())
             .context("Cargo.toml has no valid [workspace.metadata.dist]")?;
-        let description = program.description.clone();
+        let description = program.others["description"].as_str().map(str::to_owned);
         let mcp_name = mcp_name(&dist.repository)?;
         let mut values: BTreeMap<_, _> =
             PLATFORM.into_iter().map(|(name, value)| (name, value.to_owned())).collect();

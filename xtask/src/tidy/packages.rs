@@ -1,10 +1,24 @@
-//! The packages that may enter the dependency graph: their licences, versions and sources.
+//! The packages that may enter the dependency graph: their number, licences, versions, sources and features.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-use crate::metadata::{Metadata, Package};
-use crate::tidy::dependencies::Dependency;
-use crate::tidy::finding::Finding;
+use anyhow::{Context, Result};
+
+use crate::metadata::PLATFORMS;
+use crate::workspace::{self, Workspace};
+
+/// The maximum number of crates with the default features. Users compile, review and update every one of them.
+const LIMITS: [(&str, usize); 2] = [("trunkline", 80), ("trunkline-cli", 216)];
+
+/// Crates that the core must not depend on: runtimes and HTTP.
+const NOT_IN_CORE: &[&str] = &["tokio", "tokio-util", "hyper", "hyper-util", "http", "http-body"];
+
+/// TLS is rustls; nothing links a system library.
+const BANNED: &[&str] = &["native-tls", "openssl-sys"];
+
+/// Features that change how all crates parse numbers, since Cargo unifies features over the whole graph.
+const BANNED_FEATURE: (&str, &str) = ("serde_json", "arbitrary_precision");
 
 /// Permissive licences only: a binary of this project can be shipped with nothing but their texts.
 const LICENCES: &[&str] = &["Apache-2.0", "BSD-3-Clause", "ISC", "MIT", "Unicode-3.0", "Zlib"];
@@ -21,254 +35,202 @@ const DUPLICATES: &[(&str, &str, &str)] = &[
     ("syn", "2", "tracing-attributes and prost-derive; it runs when compiling and is in no binary"),
 ];
 
-/// TLS is rustls; nothing links a system library.
-const BANNED: &[&str] = &["native-tls", "openssl-sys"];
-
-const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
-
-/// Checks the packages in `graph`: names and versions of what is compiled with all features. The resolved graph of the
-/// metadata also has packages that no feature enables.
-pub(super) fn check(metadata: &Metadata, graph: &BTreeSet<Dependency>) -> Vec<Finding> {
-    let is_compiled = |package: &&Package| {
-        graph.contains(&(package.name.clone(), format!("v{}", package.version)))
-    };
-    let packages: Vec<&Package> = metadata.packages.iter().filter(is_compiled).collect();
-    let mut findings = check_versions(&packages, DUPLICATES);
-    findings.extend(check_licences(&packages, LICENCES));
-    for package in packages {
-        if package.source.as_ref().is_some_and(|source| source != CRATES_IO) {
-            findings.push(Finding::in_crate(&package.name, "is not from crates.io"));
-        }
-        if BANNED.contains(&&*package.name) {
-            findings.push(Finding::in_crate(&package.name, "links a system library for TLS"));
-        }
-        for dependency in &package.dependencies {
-            if dependency.req == "*" && dependency.path.is_none() {
-                let message = format!("the version of {} has no minimum", dependency.name);
-                findings.push(Finding::in_crate(&package.name, message));
-            }
-        }
-    }
-    findings
+/// A line of `cargo tree`: the name, the version, the place unless it is crates.io, the licence and the features.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Package {
+    name: String,
+    version: String,
+    place: String,
+    licence: String,
+    features: String,
 }
 
-fn check_licences(packages: &[&Package], allowed: &[&str]) -> Vec<Finding> {
-    let is_allowed = |package: &Package, allowed: &[&str]| {
-        is_satisfied(package.license.as_deref().unwrap_or_default(), allowed)
-    };
+pub(super) fn check(workspace: &Workspace) -> Result<Vec<String>> {
     let mut findings = Vec::new();
-    for package in packages.iter().filter(|package| !is_allowed(package, allowed)) {
-        let licence = package.license.as_deref().unwrap_or("(unknown)");
-        let message = format!("the licence {licence} is not allowed");
-        findings.push(Finding::in_crate(&package.name, message));
-    }
-    for licence in allowed {
-        let others: Vec<&str> = allowed.iter().copied().filter(|other| other != licence).collect();
-        if packages
-            .iter()
-            .all(|package| is_allowed(package, &others) || !is_allowed(package, allowed))
-        {
-            findings.push(Finding::in_crate(licence, "no dependency needs this licence"));
+    let readme = workspace.read(Path::new("README.md"))?;
+    for (name, most) in LIMITS {
+        let packages = tree(workspace, &["--edges=normal,build", "--package", name])?;
+        let distinct = packages.iter().map(|it| (&it.name, &it.version)).collect::<BTreeSet<_>>();
+        let count = distinct.len();
+        println!("crates that are compiled with default features of {name}: {count}");
+        if count > most {
+            findings.push(format!(
+                "{name}: a user compiles {count} crates, more than {most}: put what is new behind a feature \
+                 (`cargo tree -p {name} -e normal,build` shows all)"
+            ));
+        }
+        let stated = format!("its dependencies are {count} crates");
+        if name == "trunkline" && !readme.contains(&stated) {
+            findings.push(format!("README.md does not state that {stated}"));
         }
     }
-    findings
+    for Package { name, .. } in
+        tree(workspace, &["--edges=normal,build", "--package=trunkline-core"])?
+    {
+        if NOT_IN_CORE.contains(&&*name) {
+            findings.push(format!(
+                "trunkline-core: depends on {name} (`cargo tree -p trunkline-core -i {name}`)"
+            ));
+        }
+    }
+    // Of the whole workspace with all features, on the supported platforms.
+    let targets = PLATFORMS.iter().flat_map(|platform| ["--target", platform]);
+    let selection: Vec<&str> =
+        ["--workspace", "--all-features"].into_iter().chain(targets).collect();
+    let packages = tree(workspace, &selection)?;
+    findings.extend(packages.iter().filter_map(Package::fault));
+    for licence in LICENCES {
+        if !packages.iter().any(|package| package.licence.contains(licence)) {
+            findings.push(format!("{licence}: no dependency needs this licence"));
+        }
+    }
+    findings.extend(check_versions(&packages, DUPLICATES));
+    Ok(findings)
 }
 
-fn check_versions(packages: &[&Package], expected: &[(&str, &str, &str)]) -> Vec<Finding> {
+fn tree(workspace: &Workspace, selection: &[&str]) -> Result<BTreeSet<Package>> {
+    let mut command = workspace.cargo(["tree", "--prefix=none", "--format={p}|{l}|{f}"]);
+    let printed = workspace::output(command.args(selection))?;
+    let lines = printed.lines().map(|line| line.trim_end_matches(" (*)"));
+    let lines = lines.filter(|line| !line.is_empty());
+    lines.map(|line| parse(line).with_context(|| format!("cargo tree printed {line:?}"))).collect()
+}
+
+fn parse(line: &str) -> Option<Package> {
+    let [package, licence, features] = line.split('|').collect::<Vec<_>>()[..] else { return None };
+    let mut words = package.splitn(3, ' ').map(str::to_owned);
+    let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?.to_owned());
+    let place = words.next().unwrap_or_default().replace("(proc-macro)", "").trim().to_owned();
+    Some(Package {
+        name,
+        version,
+        place,
+        licence: licence.to_owned(),
+        features: features.to_owned(),
+    })
+}
+
+impl Package {
+    fn fault(&self) -> Option<String> {
+        let Self { name, licence, .. } = self;
+        let (package, feature) = BANNED_FEATURE;
+        Some(if !is_permissive(licence) {
+            format!("{name}: the licence `{licence}` is not allowed")
+        } else if self.place.contains("://") {
+            format!("{name}: is not from crates.io")
+        } else if BANNED.contains(&&**name) {
+            format!("{name}: links a system library for TLS")
+        } else if name == package && self.features.split(',').any(|enabled| enabled == feature) {
+            format!(
+                "{name}: {feature} is enabled (`cargo tree -e features -i {name}` shows by which crate)"
+            )
+        } else {
+            return None;
+        })
+    }
+}
+
+/// Whether an SPDX expression, or the older form with `/` for `OR`, is satisfied by the allowed licences. Each part of a
+/// conjunction must have an allowed alternative, which is stricter than the expression if `OR` is not in parentheses. An
+/// exception permits more than its licence.
+fn is_permissive(expression: &str) -> bool {
+    let alternatives = |part: &str| {
+        let plain = part.replace('/', " OR ").replace(['(', ')'], "");
+        plain
+            .split(" OR ")
+            .any(|it| LICENCES.contains(&it.split_whitespace().next().unwrap_or_default()))
+    };
+    expression.split(" AND ").all(alternatives)
+}
+
+fn check_versions(packages: &BTreeSet<Package>, allowed: &[(&str, &str, &str)]) -> Vec<String> {
     let mut versions = BTreeMap::<&str, BTreeSet<&str>>::new();
-    for package in packages {
-        versions.entry(&package.name).or_default().insert(&package.version);
+    for Package { name, version, .. } in packages {
+        versions.entry(name).or_default().insert(version);
     }
     let is = |version: &str, start: &str| {
         version.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
     let mut findings = Vec::new();
-    for (name, start, _) in expected {
-        let found = versions.get(name);
-        if found.is_none_or(|found| found.len() < 2 || !found.iter().any(|it| is(it, start))) {
-            let message = format!("version {start} is not a duplicate, and need not be allowed");
-            findings.push(Finding::in_crate(name, message));
+    for (name, start, _) in allowed {
+        let found = versions.get(name).filter(|found| found.len() > 1);
+        if !found.is_some_and(|found| found.iter().any(|version| is(version, start))) {
+            findings.push(format!(
+                "{name}: version {start} is not a duplicate, and need not be allowed"
+            ));
         }
     }
-    for (name, found) in versions {
-        let is_expected =
-            |version: &str| expected.iter().any(|(of, start, _)| *of == name && is(version, start));
-        let others: Vec<&str> = found.into_iter().filter(|version| !is_expected(version)).collect();
-        if others.len() > 1 {
-            let message = format!(
-                "has several versions: {} (`cargo tree -i {name}@VERSION` shows by which crate)",
-                others.join(", ")
-            );
-            findings.push(Finding::in_crate(name, message));
+    for (name, mut found) in versions {
+        found.retain(|version| {
+            !allowed.iter().any(|(of, start, _)| *of == name && is(version, start))
+        });
+        if found.len() > 1 {
+            let found: Vec<_> = found.into_iter().collect();
+            findings.push(format!(
+                "{name}: has several versions: {} (`cargo tree -i`)",
+                found.join(", ")
+            ));
         }
     }
     findings
 }
 
-/// Whether these licences satisfy an SPDX expression, or the older form with `/` for `OR`. An exception permits more than
-/// its licence.
-fn is_satisfied(expression: &str, allowed: &[&str]) -> bool {
-    let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
-    let words: Vec<&str> = spaced.split_whitespace().collect();
-    let mut rest = &words[..];
-    let is_satisfied = any(&mut rest, allowed);
-    is_satisfied == Some(true) && rest.is_empty()
-}
-
-fn any(words: &mut &[&str], allowed: &[&str]) -> Option<bool> {
-    let mut result = all(words, allowed)?;
-    while let ["OR", rest @ ..] = words {
-        *words = rest;
-        result |= all(words, allowed)?;
-    }
-    Some(result)
-}
-
-fn all(words: &mut &[&str], allowed: &[&str]) -> Option<bool> {
-    let mut result = one(words, allowed)?;
-    while let ["AND", rest @ ..] = words {
-        *words = rest;
-        result &= one(words, allowed)?;
-    }
-    Some(result)
-}
-
-fn one(words: &mut &[&str], allowed: &[&str]) -> Option<bool> {
-    match words {
-        ["(", rest @ ..] => {
-            *words = rest;
-            let result = any(words, allowed);
-            let [")", rest @ ..] = words else { return None };
-            *words = rest;
-            result
-        }
-        [licence, "WITH", _, rest @ ..] | [licence, rest @ ..] => {
-            let result = allowed.contains(licence);
-            *words = rest;
-            Some(result)
-        }
-        [] => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::{self, Resolve};
 
-    fn package(name: &str, version: &str, licence: &str) -> Package {
-        Package {
-            name: name.to_owned(),
-            version: version.to_owned(),
-            license: Some(licence.to_owned()),
-            ..Package::default()
-        }
+    #[track_caller]
+    fn check_licence(expression: &str, expected: bool) {
+        assert_eq!(is_permissive(expression), expected, "{expression}");
+    }
+
+    #[test]
+    fn licences_are_expressions() {
+        check_licence("MIT", true);
+        check_licence("GPL-3.0", false);
+        check_licence("", false);
+        check_licence("MIT/Apache-2.0", true);
+        check_licence("GPL-3.0 OR MIT", true);
+        check_licence("MIT AND GPL-3.0", false);
+        check_licence("(MIT OR GPL-3.0) AND Unicode-3.0", true);
+        check_licence("GPL-3.0 OR (MIT AND BSD-2-Clause)", false);
+        check_licence("Apache-2.0 WITH LLVM-exception", true);
     }
 
     #[track_caller]
-    fn check_findings(found: &[Finding], expected: &[&str]) {
-        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
+    fn check_line(line: &str, expected: Option<&str>) {
+        let fault = parse(line).unwrap().fault();
+        assert_eq!(fault.as_deref(), expected, "{line}");
     }
 
     #[test]
-    fn expressions_are_evaluated() {
-        #[track_caller]
-        fn check(expression: &str, expected: bool) {
-            assert_eq!(is_satisfied(expression, &["A", "B"]), expected, "{expression}");
-        }
-        check("A", true);
-        check("C", false);
-        check("A OR C", true);
-        check("C/A", true);
-        check("C / D", false);
-        check("A AND C", false);
-        check("A AND B", true);
-        check("(A OR C) AND B", true);
-        check("C OR A AND B", true);
-        check("C OR D AND B", false);
-        check("A WITH x OR C", true);
-        check("C WITH x OR D", false);
-        check("", false);
-        check("A OR", false);
-        check("(A", false);
-        check("A B", false);
+    fn sources_names_and_features_are_checked() {
+        check_line("a v1.0.0|MIT|default", None);
+        check_line("a v1.0.0 (proc-macro)|MIT|default", None);
+        check_line("a v1.0.0 (/path)|MIT|", None);
+        check_line("a v1.0.0 (https://host/a#1)|MIT|", Some("a: is not from crates.io"));
+        check_line("a v1.0.0||", Some("a: the licence `` is not allowed"));
+        check_line("openssl-sys v1.0.0|MIT|", Some("openssl-sys: links a system library for TLS"));
+        let enabled = "serde_json: arbitrary_precision is enabled (`cargo tree -e features -i serde_json` shows by which crate)";
+        check_line("serde_json v1.0.0|MIT|default,arbitrary_precision", Some(enabled));
+        check_line("serde_json v1.0.0|MIT|default,raw_value", None);
+        check_line("other v1.0.0|MIT|arbitrary_precision", None);
     }
 
-    #[test]
-    fn licences_are_allowed_and_needed() {
-        let [a, b] = [package("a", "1.0.0", "MIT OR ISC"), package("b", "1.0.0", "GPL-3.0")];
-        check_findings(&check_licences(&[&a], &["MIT"]), &[]);
-        check_findings(
-            &check_licences(&[&a, &b], &["MIT", "Zlib"]),
-            &["b: the licence GPL-3.0 is not allowed", "Zlib: no dependency needs this licence"],
-        );
-        let unknown = Package { license: None, ..package("c", "1.0.0", "") };
-        check_findings(
-            &check_licences(&[&a, &unknown], &["MIT"]),
-            &["c: the licence (unknown) is not allowed"],
-        );
+    #[track_caller]
+    fn check_duplicates(found: &[&str], expected: &[&str]) {
+        let packages = found.iter().map(|version| parse(&format!("a v{version}|MIT|")).unwrap());
+        let findings = check_versions(&packages.collect(), &[("a", "0.2", "because")]);
+        assert_eq!(findings, expected, "{found:?}");
     }
 
     #[test]
     fn duplicates_need_a_reason() {
-        let [old, new, other] =
-            ["0.2.1", "0.3.0", "0.20.0"].map(|version| package("a", version, "MIT"));
-        let reason = [("a", "0.2", "because")];
-        check_findings(&check_versions(&[&old, &new], &reason), &[]);
-        check_findings(
-            &check_versions(&[&old, &new], &[]),
-            &[
-                "a: has several versions: 0.2.1, 0.3.0 (`cargo tree -i a@VERSION` shows by which crate)",
-            ],
-        );
         let unneeded = "a: version 0.2 is not a duplicate, and need not be allowed";
-        check_findings(&check_versions(&[&old], &reason), &[unneeded]);
-        check_findings(&check_versions(&[&new], &reason), &[unneeded]);
-        check_findings(
-            &check_versions(&[&new, &other], &reason),
-            &[
-                unneeded,
-                "a: has several versions: 0.20.0, 0.3.0 (`cargo tree -i a@VERSION` shows by which crate)",
-            ],
-        );
-    }
-
-    #[test]
-    fn sources_and_names_are_checked() {
-        let of = |source: &str, name: &str, dependency: metadata::Dependency| {
-            let package = Package {
-                source: Some(source.to_owned()),
-                dependencies: vec![dependency],
-                ..package(name, "1.0.0", "MIT")
-            };
-            let metadata = Metadata {
-                packages: vec![package],
-                workspace_members: Vec::new(),
-                target_directory: String::new(),
-                metadata: serde_json::Value::Null,
-                resolve: Resolve { nodes: Vec::new() },
-            };
-            let graph = BTreeSet::from([(name.to_owned(), "v1.0.0".to_owned())]);
-            let mut found = check(&metadata, &graph);
-            found.retain(|finding| finding.place == name);
-            found
-        };
-        let dependency = |req: &str| metadata::Dependency {
-            name: "b".to_owned(),
-            req: req.to_owned(),
-            ..metadata::Dependency::default()
-        };
-        check_findings(&of(CRATES_IO, "a", dependency("^1")), &[]);
-        check_findings(&of("git+https://a", "a", dependency("^1")), &["a: is not from crates.io"]);
-        check_findings(
-            &of(CRATES_IO, "openssl-sys", dependency("^1")),
-            &["openssl-sys: links a system library for TLS"],
-        );
-        check_findings(
-            &of(CRATES_IO, "a", dependency("*")),
-            &["a: the version of b has no minimum"],
-        );
-        let path = metadata::Dependency { path: Some("b".into()), ..dependency("*") };
-        check_findings(&of(CRATES_IO, "a", path), &[]);
+        let several = "a: has several versions: 0.20.0, 0.3.0 (`cargo tree -i`)";
+        check_duplicates(&["0.2.1", "0.3.0"], &[]);
+        check_duplicates(&["0.2.1"], &[unneeded]);
+        check_duplicates(&["0.20.0", "0.3.0"], &[unneeded, several]);
+        check_duplicates(&["0.2.1", "0.20.0", "0.3.0"], &[several]);
     }
 }

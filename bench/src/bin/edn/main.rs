@@ -1,7 +1,6 @@
 //! Compares reading and writing EDN with clojure-reader and edn-format, and with serde_json for the same data as JSON.
 //!
-//! `edn [--json] [--rounds N]`. The libraries alternate within a round. For a profiler,
-//! `edn --profile OF TASK` runs one of them twenty times.
+//! Prints the figures of one round. For a profiler, `edn --profile OF TASK` runs one of them twenty times.
 
 mod contenders;
 mod data;
@@ -10,8 +9,7 @@ mod heap;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use serde::Serialize;
-use trunkline_bench::{median, turns};
+use trunkline_bench::print_figure;
 
 use crate::data::Data;
 
@@ -28,15 +26,6 @@ struct Subject {
     turn: Box<dyn Fn() -> Duration>,
 }
 
-/// One subject in one round.
-#[derive(Serialize)]
-struct Row {
-    task: &'static str,
-    of: &'static str,
-    bytes: usize,
-    millis: f64,
-}
-
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if let [option, of, task] = &*args
@@ -44,13 +33,14 @@ fn main() -> Result<()> {
     {
         return profile(of, task);
     }
-    let (json, rounds) = turns()?;
-    let subjects = contenders::subjects(Data::generate(BYTES))?;
-    let measured: Vec<Vec<Row>> = (0..rounds).map(|_| round(&subjects)).collect();
-    if json {
-        println!("{}", serde_json::to_string(&measured)?);
-    } else {
-        print(&measured);
+    for subject in contenders::subjects(Data::generate(BYTES))? {
+        // The previous subject must not affect the state of the allocator.
+        heap::trim();
+        (subject.turn)();
+        let seconds = (subject.turn)().as_secs_f64();
+        let table = format!("EDN, {}", subject.task);
+        print_figure(&table, subject.of, "ms", seconds * 1e3);
+        print_figure(&table, subject.of, "MB/s", subject.bytes as f64 / 1e6 / seconds);
     }
     Ok(())
 }
@@ -61,28 +51,4 @@ fn profile(of: &str, task: &str) -> Result<()> {
     let subject = wanted.with_context(|| format!("`{of}` has no task `{task}`"))?;
     (0..PROFILED_TURNS).for_each(|_| println!("{:?}", (subject.turn)()));
     Ok(())
-}
-
-fn round(subjects: &[Subject]) -> Vec<Row> {
-    let row = |subject: &Subject| {
-        // The previous subject must not affect the state of the allocator.
-        heap::trim();
-        (subject.turn)();
-        let millis = (subject.turn)().as_secs_f64() * 1e3;
-        Row { task: subject.task, of: subject.of, bytes: subject.bytes, millis }
-    };
-    subjects.iter().map(row).collect()
-}
-
-fn print(rounds: &[Vec<Row>]) {
-    println!("medians of {} rounds", rounds.len());
-    let mut shown = None;
-    for (index, row) in rounds[0].iter().enumerate() {
-        if shown.replace(row.task) != Some(row.task) {
-            println!("{}", row.task);
-        }
-        let millis = median(rounds.iter().map(|rows| rows[index].millis));
-        let rate = row.bytes as f64 / 1e3 / millis;
-        println!("  {:<20} {millis:>8.1} ms {rate:>7.0} MB/s", row.of);
-    }
 }

@@ -10,7 +10,7 @@ use trunkline_bench::check_single;
 use trunkline_bench::cost::Cost;
 
 /// Number of calls per turn.
-pub(crate) const CALLS: u32 = 20_000;
+const CALLS: u32 = 20_000;
 /// Number of warm-up calls, more than a history keeps.
 const WARM_UP: u32 = 2_000;
 

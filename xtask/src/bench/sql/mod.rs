@@ -1,206 +1,240 @@
 //! Compares the `trunkline` binary with Google's MCP Toolbox and DBHub, all with default settings, and with a hand-written
 //! server: the same rows in SQLite and PostgreSQL, and one client with sequential requests.
 
-mod case;
-mod database;
-mod dbhub;
-mod goals;
-mod health;
-mod postgres;
-mod program;
-mod report;
-mod side;
-mod toolbox;
+mod programs;
 
-use std::net::TcpStream;
-use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use serde::Deserialize;
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
 
-use self::case::{CASES, Case};
-use self::database::ROW_TEXT;
-use self::program::Programs;
-use self::side::{ENGINES, Engine, SIDES, Side};
-use super::process::{LOAD_CORE, Process, pinned};
-use super::server::free_address;
+use self::programs::{ENGINES, Engine, Programs, ROW_TEXT, ROWS, SENSORS, SIDES, Side, Transport};
+use super::connection::{Connection, Request};
+use super::report::{Figure, Goal, Ratio};
+use super::server::{LOAD_CORE, Server, all_contenders, free_address, pinned};
 use crate::workspace::{self, Workspace};
 
-pub(super) use self::goals::verdicts;
-pub(super) use self::program::Sizes;
-pub(super) use self::report::Report;
+/// A name, the number of rows of each reply, and whether the transport is stdio.
+type Case = (&'static str, u32, bool);
 
-/// The measurements of one side and database in a round.
-pub(super) struct Measurements {
+const FIVE_ROWS: Case = ("5 rows, HTTP", 5, false);
+const FIVE_ROWS_STDIO: Case = ("5 rows, stdio", 5, true);
+const THOUSAND_ROWS: Case = ("1,000 rows, HTTP", 1_000, false);
+
+const CPU: &str = "CPU us/call";
+const CALLS: &str = "calls/s";
+const START: &str = "ms to listening";
+const MEMORY: &str = "idle memory, MB";
+const SIZE: &str = "program, MB";
+const HEALTH: &str = "/health p99 during endless queries, ms";
+
+/// Clients with queries that never end, each of which is cut off after this time.
+const RUNAWAYS: usize = 8;
+const QUERY_TIMEOUT: &str = "1000";
+/// The pause between two checks of the health.
+const PAUSE: Duration = Duration::from_millis(5);
+
+pub(super) fn ratios() -> Vec<Ratio> {
+    let [ours, bare, toolbox] = [Side::Ours, Side::Bare, Side::Toolbox].map(Side::name);
+    let mut ratios = Vec::new();
+    let mut add = |engine: Engine, name: &str, figure, over, goal| {
+        let table = format!("{}, {name}", engine.name());
+        ratios.push(Ratio::new((&table, figure), ours, over, Some(goal)));
+    };
+    for engine in ENGINES {
+        add(engine, FIVE_ROWS.0, CPU, toolbox, Goal::AtMost(0.2));
+        add(engine, THOUSAND_ROWS.0, CPU, toolbox, Goal::AtMost(0.1));
+        add(engine, FIVE_ROWS.0, CPU, bare, Goal::AtMost(2.0));
+        add(engine, THOUSAND_ROWS.0, CPU, bare, Goal::AtMost(2.0));
+        add(engine, "program", HEALTH, "", Goal::AtMost(50.0));
+    }
+    add(Engine::Sqlite, FIVE_ROWS.0, CALLS, toolbox, Goal::AtLeast(5.0));
+    add(Engine::Sqlite, FIVE_ROWS_STDIO.0, CALLS, toolbox, Goal::AtLeast(3.0));
+    add(Engine::Sqlite, THOUSAND_ROWS.0, CALLS, toolbox, Goal::AtLeast(10.0));
+    add(Engine::Sqlite, "program", START, toolbox, Goal::AtMost(0.2));
+    add(Engine::Sqlite, "program", MEMORY, "", Goal::AtMost(15.0));
+    add(Engine::Sqlite, "program", SIZE, "", Goal::AtMost(15.0));
+    ratios
+}
+
+/// Measures all sides in sequence.
+pub(super) fn rounds(
+    workspace: &Workspace,
+    seconds: u32,
+) -> Result<impl FnMut() -> Result<Vec<Figure>>> {
+    let programs = Programs::provide(workspace)?;
+    let client = all_contenders(workspace)?.join("sql_client");
+    Ok(move || {
+        let mut figures = Vec::new();
+        for engine in ENGINES {
+            for side in SIDES {
+                let pair = Pair {
+                    programs: &programs,
+                    client: pinned(LOAD_CORE, &client),
+                    side,
+                    engine,
+                    seconds,
+                };
+                let measured = pair.measure();
+                let what = || format!("{} with {}", side.name(), engine.name());
+                figures.extend(measured.with_context(what)?);
+            }
+        }
+        // Tables are complete when they are printed.
+        figures.sort_by(|a: &Figure, b| a.table().cmp(b.table()));
+        Ok(figures)
+    })
+}
+
+/// A server of a database.
+struct Pair<'p> {
+    programs: &'p Programs,
+    client: Command,
     side: Side,
     engine: Engine,
-    samples: Vec<Sample>,
-    start: Duration,
-    idle_bytes: u64,
-    /// The 99th percentile of `GET /health` during endless queries. Measured for ours only.
-    health: Option<Duration>,
+    seconds: u32,
 }
 
-struct Sample {
-    case: Case,
-    calls_per_second: f64,
-    /// The CPU time of the server. Not measured over stdio, where the server is a child of the client.
-    cpu_micros_per_call: Option<f64>,
-}
-
-/// The environment of a round.
-pub(super) struct Setup {
-    programs: Programs,
-    client: PathBuf,
-    log: PathBuf,
-}
-
-/// The output of the client.
-#[derive(Deserialize)]
-struct Asked {
-    calls: u64,
-    micros: u64,
-}
-
-const DEADLINE: Duration = Duration::from_secs(20);
-
-/// Polling interval of a starting server.
-const TICK: Duration = Duration::from_micros(200);
-
-impl Setup {
-    pub(super) fn provide(workspace: &Workspace, binaries: &Path) -> Result<Self> {
-        Ok(Self {
-            programs: Programs::provide(workspace, binaries)?,
-            client: binaries.join("sql_client"),
-            log: workspace.path("target/bench/server.log"),
-        })
-    }
-
-    pub(super) fn sizes(&self, workspace: &Workspace) -> Result<Sizes> {
-        self.programs.sizes(workspace)
-    }
-
-    /// Measures all sides in sequence.
-    pub(super) fn round(&self, seconds: u32) -> Result<Vec<Measurements>> {
-        let pairs = ENGINES.into_iter().flat_map(|engine| SIDES.map(|side| (side, engine)));
-        pairs
-            .map(|(side, engine)| {
-                let what = || format!("{} with {}", side.about(), engine.about());
-                self.measure(side, engine, seconds).with_context(what)
-            })
-            .collect()
-    }
-
-    fn measure(&self, side: Side, engine: Engine, seconds: u32) -> Result<Measurements> {
+impl Pair<'_> {
+    fn measure(&self) -> Result<Vec<Figure>> {
+        let &Self { programs, side, engine, seconds, .. } = self;
         let address = free_address()?;
-        let mut command = self.programs.http(side, engine, &address, &self.log)?;
+        let http = Transport::Http(&address);
         let begun = Instant::now();
-        let server = Process::start(&mut command)?;
-        wait_for(&address)?;
+        let server = Server::listening(&mut programs.command(side, engine, http)?, &address)?;
         let start = begun.elapsed();
+        let mut figures = Vec::new();
+        let mut add = |table: &str, name, value| {
+            figures.push(Figure::new(
+                &format!("{}, {table}", engine.name()),
+                side.name(),
+                name,
+                value,
+            ));
+        };
+        add("program", START, start.as_secs_f64() * 1e3);
         // Includes memory that is allocated by the first calls.
-        let ask_over_http =
-            |case, seconds| ask(self.client(side, engine, case, seconds).args(["http", &address]));
-        ask_over_http(Case::FiveRowsHttp, 0)?;
-        let idle_bytes = server.resident_bytes()?;
-        let mut samples = Vec::new();
-        for case in CASES {
-            let sample = if !case.is_stdio() {
-                let before = server.cpu_time()?;
-                let asked = ask_over_http(case, seconds);
-                let cpu = server.cpu_time()? - before;
-                asked.map(|asked| asked.sample(case, Some(cpu)))
-            } else if side.has_stdio() {
-                let asked = self.over_stdio(side, engine, case, seconds);
-                asked.map(|asked| asked.sample(case, None))
-            } else {
-                continue;
-            };
-            samples.push(sample.with_context(|| case.about())?);
+        self.ask(FIVE_ROWS, 0, http)?;
+        add("program", MEMORY, server.resident_bytes()? / 1e6);
+        for case in [FIVE_ROWS, THOUSAND_ROWS] {
+            let before = server.cpu_micros()?;
+            let (calls, micros) = self.ask(case, seconds, http)?;
+            add(case.0, CALLS, calls * 1e6 / micros);
+            add(case.0, CPU, (server.cpu_micros()? - before) / calls);
         }
         drop(server);
-        let health = (side == Side::Ours).then(|| self.health(engine, seconds)).transpose()?;
-        Ok(Measurements { side, engine, samples, start, idle_bytes, health })
-    }
-
-    fn health(&self, engine: Engine, seconds: u32) -> Result<Duration> {
-        let address = free_address()?;
-        let mut command = self.programs.http(Side::Ours, engine, &address, &self.log)?;
-        let timeout = health::QUERY_TIMEOUT.as_millis().to_string();
-        let _server = Process::start(command.args(["--query-timeout-ms", &timeout]))?;
-        wait_for(&address)?;
-        health::p99(&address, engine, seconds.max(3)).context("/health during endless queries")
-    }
-
-    /// The server is a child of the client, on a separate core.
-    fn over_stdio(&self, side: Side, engine: Engine, case: Case, seconds: u32) -> Result<Asked> {
-        let server = self.programs.stdio(side, engine)?;
-        let mut client = self.client(side, engine, case, seconds);
-        client.arg("stdio").arg(server.get_program()).args(server.get_args());
-        client.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        ask(&mut client)
-    }
-
-    fn client(&self, side: Side, engine: Engine, case: Case, seconds: u32) -> Command {
-        let mut client = pinned(LOAD_CORE, &self.client);
-        client
-            .arg(case.request(side, engine).to_string())
-            .args(["--keys", &case.keys().to_string()])
-            .args(["--rows", &case.rows().to_string()])
-            .args(["--rows-at", side.rows_at()])
-            .args(["--row-text", ROW_TEXT])
-            .args(["--seconds", &seconds.to_string()]);
-        client
-    }
-}
-
-impl Measurements {
-    fn sample(&self, case: Case) -> Option<&Sample> {
-        self.samples.iter().find(|sample| sample.case == case)
-    }
-
-    fn is(&self, side: Side, engine: Engine) -> bool {
-        self.side == side && self.engine == engine
-    }
-
-    fn start_millis(&self) -> f64 {
-        self.start.as_secs_f64() * 1e3
-    }
-
-    fn health_millis(&self) -> Option<f64> {
-        self.health.map(|time| time.as_secs_f64() * 1e3)
-    }
-
-    fn idle_megabytes(&self) -> f64 {
-        self.idle_bytes as f64 / 1e6
-    }
-}
-
-impl Asked {
-    fn sample(&self, case: Case, cpu: Option<Duration>) -> Sample {
-        let calls = self.calls as f64;
-        Sample {
-            case,
-            calls_per_second: calls * 1e6 / self.micros as f64,
-            cpu_micros_per_call: cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / calls),
+        if side != Side::Bare {
+            let (calls, micros) = self.ask(FIVE_ROWS_STDIO, seconds, Transport::Stdio)?;
+            add(FIVE_ROWS_STDIO.0, CALLS, calls * 1e6 / micros);
         }
-    }
-}
-
-fn ask(client: &mut Command) -> Result<Asked> {
-    let printed = workspace::output(client)?;
-    serde_json::from_str(&printed).with_context(|| format!("the client printed {printed:?}"))
-}
-
-fn wait_for(address: &str) -> Result<()> {
-    let begun = Instant::now();
-    while TcpStream::connect(address).is_err() {
-        if begun.elapsed() > DEADLINE {
-            bail!("the server does not accept connections at {address}");
+        if let Some(size) = programs.megabytes(side)? {
+            add("program", SIZE, size);
         }
-        std::thread::sleep(TICK);
+        if side == Side::Ours {
+            let mut command = programs.command(side, engine, http)?;
+            command.args(["--query-timeout-ms", QUERY_TIMEOUT]);
+            let server = Server::listening(&mut command, &address)?;
+            add("program", HEALTH, health(&server, engine, seconds.max(3))?);
+        }
+        Ok(figures)
     }
-    Ok(())
+
+    /// The number of calls of the client, and their time in µs. Over stdio, the server is a child of the client.
+    fn ask(
+        &self,
+        (_, rows, _): Case,
+        seconds: u32,
+        transport: Transport<'_>,
+    ) -> Result<(f64, f64)> {
+        let Self { programs, side, engine, .. } = self;
+        let [rows_of_sensor, rows_from] = engine.statements();
+        // The names of tools in `bench/toolbox` and `bench/dbhub`.
+        let (statement, tool, keys) = if rows == 5 {
+            (rows_of_sensor, "rows_of_sensor", SENSORS)
+        } else {
+            (rows_from, "rows_from", ROWS - rows)
+        };
+        // The client replaces the text by a different number in each request.
+        let key = "$KEY";
+        let params = match side {
+            Side::Ours => json!({
+                "name": "execute_raw_query",
+                "arguments": { "query": statement, "params": [key], "max_rows": rows },
+            }),
+            _ => json!({ "name": tool, "arguments": { "key": key } }),
+        };
+        let request =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        let mut client = Command::new(self.client.get_program());
+        client.args(self.client.get_args()).arg(request.to_string());
+        client.args(["--keys", &keys.to_string(), "--rows", &rows.to_string()]);
+        client.args(["--rows-at", side.rows_at(), "--row-text", ROW_TEXT]);
+        client.args(["--seconds", &seconds.to_string()]);
+        match transport {
+            Transport::Http(address) => _ = client.args(["http", address]),
+            Transport::Stdio => {
+                let server = programs.command(*side, *engine, transport)?;
+                client.arg("stdio").arg(server.get_program()).args(server.get_args());
+                client.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            }
+        }
+        let asked: Value = serde_json::from_str(&workspace::output(&mut client)?)?;
+        let number = |name: &str| asked[name].as_f64().context("unexpected output of the client");
+        Ok((number("calls")?, number("micros")?))
+    }
+}
+
+/// The 99th percentile of the time of `GET /health`, in ms, while other clients run queries that never end.
+fn health(server: &Server, engine: Engine, seconds: u32) -> Result<f64> {
+    let big = if engine == Engine::Sqlite { "1" } else { "1::bigint" };
+    let query = format!(
+        "WITH RECURSIVE n(i) AS (SELECT {big} UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+    );
+    let call = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "db.execute_raw_query", "params": { "query": query },
+    });
+    let request = |line: &str, body, expected| Request {
+        line: line.to_owned(),
+        headers: &[],
+        body,
+        expected,
+    };
+    let endless = request("POST /rpc", call.to_string(), "\"error\"");
+    let (is_over, cut_off) = (AtomicBool::new(false), AtomicU32::new(0));
+    let run_away = || -> Result<()> {
+        while !is_over.load(Ordering::Relaxed) {
+            let reply = Connection::open(&server.address, &endless)?.exchange()?;
+            cut_off.fetch_add(u32::from(reply.contains("timed out")), Ordering::Relaxed);
+        }
+        Ok(())
+    };
+    let measure = || -> Result<Vec<Duration>> {
+        let mut health =
+            Connection::open(&server.address, &request("GET /health", String::new(), ""))?;
+        let mut times = Vec::new();
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(u64::from(seconds)) {
+            let start = Instant::now();
+            health.exchange()?;
+            times.push(start.elapsed());
+            thread::sleep(PAUSE);
+        }
+        Ok(times)
+    };
+    let mut times = thread::scope(|scope| {
+        let runaways = [(); RUNAWAYS].map(|()| scope.spawn(run_away));
+        let times = measure();
+        is_over.store(true, Ordering::Relaxed);
+        for runaway in runaways {
+            runaway.join().ok().context("a client panicked")??;
+        }
+        times
+    })?;
+    ensure!(cut_off.into_inner() > 0, "no query was cut off");
+    times.sort_unstable();
+    let p99 = times.get(times.len() * 99 / 100).context("no time was measured")?;
+    Ok(p99.as_secs_f64() * 1e3)
 }

@@ -1,11 +1,11 @@
 //! The uses between the modules of a crate.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::tree::{Tree, join};
+use super::tree::{Module, Tree, join};
 
 /// A use of one module by another.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone)]
 pub(super) struct Edge {
     pub(super) from: String,
     pub(super) to: String,
@@ -18,46 +18,34 @@ pub(super) struct Edge {
 /// Maximum length of a chain of re-exports.
 const MAX_REEXPORTS: usize = 16;
 
-/// All uses, one for each pair of modules. Re-exports do not count: importing through one uses the module that defines the
-/// item.
-pub(super) fn edges(tree: &Tree) -> Vec<Edge> {
+/// The uses, one for each pair of modules, and the external crates that modules use: module, line and crate. Re-exports do
+/// not count: importing through one uses the module that defines the item.
+pub(super) fn edges(tree: &Tree) -> (Vec<Edge>, Vec<(String, usize, String)>) {
     let mut edges: BTreeMap<(String, String), Edge> = BTreeMap::new();
-    for (from, module) in tree {
-        let imports = module.imports.iter().filter(|import| !import.is_public);
-        let imports = imports.map(|import| (&import.path, import.line));
-        let mentions = module.mentions.iter().map(|mention| (&mention.path, mention.line));
-        for (path, line) in imports.chain(mentions) {
-            let Some(Target { module: to, is_item: true }) = resolve(tree, from, path, 0) else {
-                continue;
-            };
-            // Modules in one file count as one.
-            if tree[&to].file == module.file {
-                continue;
-            }
-            let edge = Edge { from: from.clone(), to: to.clone(), line, path: path.join("::") };
-            let first = edges.entry((from.clone(), to)).or_insert_with(|| edge.clone());
-            if line < first.line {
-                *first = edge;
-            }
-        }
-    }
-    edges.into_values().collect()
-}
-
-/// The external crates that modules use: module, line and crate.
-pub(super) fn crates(tree: &Tree) -> Vec<(&str, usize, &str)> {
     let mut crates = Vec::new();
     for (from, module) in tree {
-        let imports = module.imports.iter().map(|import| (&import.path, import.line));
-        let mentions = module.mentions.iter().filter(|mention| mention.path.len() > 1);
-        let mentions = mentions.map(|mention| (&mention.path, mention.line));
-        for (path, line) in imports.chain(mentions) {
-            if resolve(tree, from, path, 0).is_none() {
-                crates.extend(path.first().map(|first| (from.as_str(), line, first.as_str())));
+        for it in module.imports.iter().chain(&module.mentions) {
+            let line = it.line;
+            match resolve(tree, from, &it.path, 0) {
+                None if it.import.is_some() || it.path.len() > 1 => {
+                    crates.extend(it.path.first().map(|first| (from.clone(), line, first.clone())));
+                }
+                // Modules in one file count as one.
+                Some(Target { module: to, is_item: true })
+                    if !it.is_public && tree[&to].file != module.file =>
+                {
+                    let path = it.path.join("::");
+                    let edge = Edge { from: from.clone(), to: to.clone(), line, path };
+                    let first = edges.entry((from.clone(), to)).or_insert_with(|| edge.clone());
+                    if line < first.line {
+                        *first = edge;
+                    }
+                }
+                _ => {}
             }
         }
     }
-    crates
+    (edges.into_values().collect(), crates)
 }
 
 /// The target of a path.
@@ -69,31 +57,31 @@ struct Target {
 
 /// Resolves a path in a module, if its target is in this crate.
 fn resolve(tree: &Tree, from: &str, path: &[String], reexports: usize) -> Option<Target> {
-    let (first, rest) = path.split_first()?;
+    let (first, mut rest) = path.split_first()?;
     match first.as_str() {
-        "crate" => return find(tree, "", rest, reexports),
-        "self" => return find(tree, from, rest, reexports),
+        "crate" => find(tree, "", rest, reexports),
+        "self" => find(tree, from, rest, reexports),
         "super" => {
-            let (mut module, mut rest) = (parent(from), rest);
-            while let Some((first, others)) = rest.split_first()
-                && first == "super"
+            let mut module = parent(from);
+            while let Some((_, others)) = rest.split_first().filter(|(first, _)| *first == "super")
             {
                 (module, rest) = (parent(module), others);
             }
-            return find(tree, module, rest, reexports);
+            find(tree, module, rest, reexports)
         }
-        _ => {}
-    }
-    let module = &tree[from];
-    let is_known = module.children.contains(first)
-        || module.items.contains(first)
-        || module.imports.iter().any(|import| import.name == *first);
-    if is_known {
         // Imports of external crates have no target in this crate.
-        return find(tree, from, path, reexports)
-            .filter(|target| target.module != from || module.items.contains(first));
+        _ if tree[from].has(first) => find(tree, from, path, reexports)
+            .filter(|target| target.module != from || tree[from].items.contains(first)),
+        _ => in_globs(tree, from, path, reexports),
     }
-    in_globs(tree, from, path, reexports)
+}
+
+impl Module {
+    /// Whether the module defines or imports a name.
+    fn has(&self, name: &str) -> bool {
+        let is_imported = self.imports.iter().any(|it| it.import.as_deref() == Some(name));
+        self.children.contains(name) || self.items.contains(name) || is_imported
+    }
 }
 
 /// Resolves a path relative to a module.
@@ -106,37 +94,29 @@ fn find(tree: &Tree, module: &str, path: &[String], reexports: usize) -> Option<
         // A function or a macro may have the name of a module. The next segment decides.
         return find(tree, &join(module, first), rest, reexports);
     }
-    let item = Target { module: module.to_owned(), is_item: true };
+    let item = Some(Target { module: module.to_owned(), is_item: true });
     if here.items.contains(first) || reexports == MAX_REEXPORTS {
-        return Some(item);
+        return item;
     }
-    if let Some(import) = here.imports.iter().find(|import| import.name == *first) {
+    match here.imports.iter().find(|it| it.import.as_ref() == Some(first)) {
         // A name imported from a crate of the same name.
-        if import.path.first() == Some(first) {
-            return Some(item);
+        Some(import) if import.path.first() == Some(first) => item,
+        Some(import) => {
+            resolve(tree, module, &[&*import.path, rest].concat(), reexports + 1).or(item)
         }
-        let path = [&*import.path, rest].concat();
-        return resolve(tree, module, &path, reexports + 1).or(Some(item));
+        None => in_globs(tree, module, path, reexports).or(item),
     }
-    in_globs(tree, module, path, reexports).or(Some(item))
 }
 
 fn in_globs(tree: &Tree, module: &str, path: &[String], reexports: usize) -> Option<Target> {
     if reexports == MAX_REEXPORTS {
         return None;
     }
-    let globs = tree[module].imports.iter().filter(|import| import.name == "*");
-    globs.into_iter().find_map(|import| {
-        let target = resolve(tree, module, &import.path, reexports + 1)?;
-        let first = path.first()?;
-        let there = &tree[&target.module];
-        let is_there = there.items.contains(first)
-            || there.children.contains(first)
-            || there.imports.iter().any(|import| import.name == *first);
-        if is_there {
-            return find(tree, &target.module, path, reexports + 1);
-        }
-        in_globs(tree, &target.module, path, reexports + 1)
+    let globs = tree[module].imports.iter().filter(|it| it.import.as_deref() == Some("*"));
+    globs.into_iter().find_map(|it| {
+        let there = resolve(tree, module, &it.path, reexports + 1)?.module;
+        let search = if tree[&there].has(path.first()?) { find } else { in_globs };
+        search(tree, &there, path, reexports + 1)
     })
 }
 
@@ -144,31 +124,15 @@ fn parent(module: &str) -> &str {
     module.rsplit_once("::").map_or("", |(parent, _)| parent)
 }
 
-/// The sets of at least two modules that use each other.
-pub(super) fn cycles(edges: &[Edge]) -> Vec<BTreeSet<String>> {
-    let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for edge in edges {
-        next.entry(&edge.from).or_default().push(&edge.to);
-        next.entry(&edge.to).or_default();
-    }
-    let reached: BTreeMap<&str, BTreeSet<&str>> =
-        next.keys().map(|module| (*module, reachable(&next, module))).collect();
-    let mut cycles = BTreeSet::new();
-    for (module, targets) in &reached {
-        if targets.contains(module) {
-            let members = targets.iter().filter(|target| reached[*target].contains(module));
-            cycles.insert(members.map(|member| (*member).to_owned()).collect());
+/// The uses within cycles, and between them: what is left without the modules that use no other, or are used by none.
+pub(super) fn cyclic(mut edges: Vec<Edge>) -> Vec<Edge> {
+    loop {
+        let known = edges.clone();
+        edges.retain(|edge| {
+            known.iter().any(|it| it.from == edge.to) && known.iter().any(|it| it.to == edge.from)
+        });
+        if edges.len() == known.len() {
+            return edges;
         }
     }
-    cycles.into_iter().collect()
-}
-
-fn reachable<'a>(next: &BTreeMap<&'a str, Vec<&'a str>>, from: &str) -> BTreeSet<&'a str> {
-    let (mut reached, mut open) = (BTreeSet::new(), next[from].clone());
-    while let Some(module) = open.pop() {
-        if reached.insert(module) {
-            open.extend(&next[module]);
-        }
-    }
-    reached
 }

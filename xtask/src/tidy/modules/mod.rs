@@ -21,18 +21,17 @@
 mod graph;
 mod tree;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::slice;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
+use self::graph::Edge;
+use self::tree::Tree;
 use crate::metadata::Package;
-use crate::tidy::finding::Finding;
 use crate::workspace::Workspace;
-use graph::Edge;
-use tree::Tree;
 
 /// The declaration in a manifest.
 #[derive(Deserialize)]
@@ -48,83 +47,72 @@ struct Declaration {
     only: BTreeMap<String, Vec<String>>,
 }
 
-pub(super) fn check(workspace: &Workspace, package: &Package) -> Result<Vec<Finding>> {
-    let Some(declared) = package.metadata.get("modules") else {
-        let message = "the manifest has no order of modules ([package.metadata.modules])";
-        return Ok(vec![Finding::in_crate(&package.name, message)]);
-    };
-    let declared = Declaration::deserialize(declared)
+pub(super) fn check(workspace: &Workspace, package: &Package) -> Result<Vec<String>> {
+    let declared = Declaration::deserialize(&package.metadata["modules"])
         .with_context(|| format!("package.metadata.modules of {}", package.name))?;
     let mut findings = Vec::new();
-    let roots = package.targets.iter().filter(|target| {
-        target.kind.iter().any(|kind| matches!(kind.as_str(), "lib" | "bin" | "proc-macro"))
-    });
-    for root in roots {
-        let path = Path::new(&root.src_path);
-        let path = path.strip_prefix(workspace.path("")).unwrap_or(path);
-        let tree = tree::read(path, &|file| workspace.read(file))
-            .with_context(|| format!("the modules of {}", package.name))?;
-        let folder = path.parent().unwrap_or(path);
-        findings.extend(check_tree(&tree, &declared, folder));
+    for root in &package.targets {
+        if root.kind.iter().any(|kind| ["lib", "bin", "proc-macro"].contains(&&**kind)) {
+            let path = root.src_path.strip_prefix(workspace.path(""))?;
+            let tree = tree::read(path, &|file| workspace.read(file))
+                .with_context(|| format!("the modules of {}", package.name))?;
+            findings.extend(check_tree(&tree, &declared, path.parent().unwrap_or(path)));
+        }
     }
     Ok(findings)
 }
 
-fn check_tree(tree: &Tree, declared: &Declaration, folder: &Path) -> Vec<Finding> {
-    let edges = graph::edges(tree);
-    let mut findings = stale(tree, declared, folder);
+fn check_tree(tree: &Tree, declared: &Declaration, folder: &Path) -> Vec<String> {
+    let place = folder.display();
+    let mut findings = Vec::new();
+    // Inline modules belong to the root file.
+    let modules = tree[""].children.iter().filter(|module| tree[*module].file != tree[""].file);
+    for module in modules.filter(|module| !declared.order.contains(module)) {
+        findings.push(format!("{place}: `{module}` is missing in the order of modules"));
+    }
+    for module in declared.order.iter().filter(|module| !tree[""].children.contains(*module)) {
+        findings.push(format!("{place}: `{module}` in the order of modules does not exist"));
+    }
+    let (edges, crates) = graph::edges(tree);
+    let at = |module: &str, line| format!("{}:{line}", folder.join(&tree[module].file).display());
+    for (module, line, name) in crates {
+        if declared.only.get(&name).is_some_and(|allowed| !is_in(&module, allowed)) {
+            let allowed = declared.only[&name].join(", ");
+            findings.push(format!(
+                "{}: `{name}` here, but only {allowed} may use it",
+                at(&module, line)
+            ));
+        }
+    }
     let rank = |module: &str| {
         let top = module.split("::").next().unwrap_or(module);
         let place = declared.order.iter().position(|name| name == top);
         if top.is_empty() { Some(usize::MAX) } else { place }
     };
-    for edge in &edges {
-        if rank(&edge.to) > rank(&edge.from) && rank(&edge.from).is_some() {
-            let to = if edge.to.is_empty() { "the root of the crate" } else { &edge.to };
-            let message = format!("`{}` is in {to}, which is above this module", edge.path);
-            findings.push(Finding::in_file(
-                &folder.join(&tree[&edge.from].file),
-                edge.line,
-                message,
-            ));
+    let mut within = Vec::new();
+    for edge in edges {
+        let Edge { from, to, line, path } = &edge;
+        if rank(to) > rank(from) && rank(from).is_some() {
+            let to = if to.is_empty() { "the root of the crate" } else { to };
+            let at = at(from, *line);
+            findings.push(format!("{at}: `{path}` is in {to}, which is above this module"));
+        } else if rank(to) == rank(from) {
+            within.push(edge);
         }
     }
-    for (module, line, name) in graph::crates(tree) {
-        let allowed = declared.only.get(name);
-        if allowed.is_some_and(|allowed| !is_in(module, allowed)) {
-            let allowed = allowed.map(|allowed| allowed.join(", ")).unwrap_or_default();
-            let message = format!("`{name}` here, but only {allowed} may use it");
-            findings.push(Finding::in_file(&folder.join(&tree[module].file), line, message));
+    let is_within =
+        |edge: &Edge, folder| [&edge.from, &edge.to].iter().all(|module| is_in(module, folder));
+    for exception in declared.recursive.keys() {
+        let folder = slice::from_ref(exception);
+        let (inside, others) = within.into_iter().partition(|edge| is_within(edge, folder));
+        if graph::cyclic(inside).is_empty() {
+            findings
+                .push(format!("{place}: `{exception}` is declared recursive, but has no cycle"));
         }
+        within = others;
     }
-    // Cycles between modules of the root have an upward edge, which is reported already.
-    let within: Vec<Edge> =
-        edges.into_iter().filter(|edge| rank(&edge.from) == rank(&edge.to)).collect();
-    let mut used = BTreeSet::new();
-    for cycle in graph::cycles(&within) {
-        let folders = declared.recursive.keys();
-        let exception = folders
-            .into_iter()
-            .find(|folder| cycle.iter().all(|module| is_in(module, slice::from_ref(*folder))));
-        if let Some(exception) = exception {
-            used.insert(exception.clone());
-            continue;
-        }
-        let inside =
-            within.iter().filter(|edge| cycle.contains(&edge.from) && cycle.contains(&edge.to));
-        let uses: Vec<String> = inside
-            .map(|edge| {
-                let file = folder.join(&tree[&edge.from].file);
-                format!("{}:{}: `{}`, in {}", file.display(), edge.line, edge.path, edge.to)
-            })
-            .collect();
-        let count = cycle.len();
-        let message = format!("{count} modules use each other:\n    {}", uses.join("\n    "));
-        findings.push(Finding::in_crate(&folder.display().to_string(), message));
-    }
-    for exception in declared.recursive.keys().filter(|folder| !used.contains(*folder)) {
-        let message = format!("`{exception}` is declared recursive, but has no cycle");
-        findings.push(Finding::in_crate(&folder.display().to_string(), message));
+    for Edge { from, to, line, path } in graph::cyclic(within) {
+        findings.push(format!("{}: `{path}`, in {to}, is a use in a cycle", at(&from, line)));
     }
     findings
 }
@@ -133,23 +121,9 @@ fn check_tree(tree: &Tree, declared: &Declaration, folder: &Path) -> Vec<Finding
 fn is_in(module: &str, folders: &[String]) -> bool {
     module.is_empty()
         || folders.iter().any(|folder| {
-            let folder = folder.replace('/', "::");
-            module == folder || module.starts_with(&format!("{folder}::"))
+            let rest = module.strip_prefix(&folder.replace('/', "::"));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
         })
-}
-
-/// Modules without a declaration, and declarations without a module.
-fn stale(tree: &Tree, declared: &Declaration, folder: &Path) -> Vec<Finding> {
-    let place = folder.display().to_string();
-    let root = &tree[""];
-    let modules = &root.children;
-    // Inline modules belong to the root file.
-    let missing = modules.iter().filter(|module| tree[*module].file != root.file);
-    let missing = missing.filter(|module| !declared.order.contains(module));
-    let missing = missing.map(|module| format!("`{module}` is missing in the order of modules"));
-    let extra = declared.order.iter().filter(|module| !modules.contains(*module));
-    let extra = extra.map(|module| format!("`{module}` in the order of modules does not exist"));
-    missing.chain(extra).map(|message| Finding::in_crate(&place, message)).collect()
 }
 
 #[cfg(test)]

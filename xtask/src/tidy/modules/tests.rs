@@ -20,7 +20,6 @@ fn check(order: &[&str], recursive: &[&str], files: &[(&str, &str)], expected: &
         recursive: recursive.iter().map(|name| ((*name).to_owned(), String::new())).collect(),
     };
     let findings = check_tree(&tree, &declared, Path::new("src"));
-    let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
     assert_eq!(findings.len(), expected.len(), "{files:?}: {findings:?}");
     for (finding, part) in findings.iter().zip(expected) {
         assert!(finding.contains(part), "{finding:?} has no {part:?}");
@@ -65,7 +64,9 @@ fn rejects_cycles_in_a_folder() {
         ("a/mod.rs", "mod b;\nuse b::B;\npub struct A;"),
         ("a/b.rs", "use super::A;\npub struct B;"),
     ];
-    check(&["a"], &[], &cycle, &["2 modules use each other:\n    src/a/mod.rs:2: `b::B`, in a::b"]);
+    let expected =
+        ["src/a/mod.rs:2: `b::B`, in a::b, is a use in", "src/a/b.rs:1: `super::A`, in a"];
+    check(&["a"], &[], &cycle, &expected);
     check(&["a"], &["a"], &cycle, &[]);
     let reexports = [("a/mod.rs", "mod b;\npub use b::B;\npub struct A;"), cycle[0], cycle[2]];
     check(&["a"], &[], &reexports, &[]);

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use proc_macro2::{TokenStream, TokenTree};
+use anyhow::{Context, Result};
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemMod, ItemUse, UseTree, Visibility};
@@ -12,95 +12,74 @@ use syn::{Attribute, Item, ItemMod, ItemUse, UseTree, Visibility};
 /// The modules of a crate by path, like `router::registry`; the root is "".
 pub(super) type Tree = BTreeMap<String, Module>;
 
+#[derive(Default)]
 pub(super) struct Module {
     /// Relative to the root file's folder.
     pub(super) file: PathBuf,
     pub(super) children: HashSet<String>,
     /// The names of defined items.
     pub(super) items: HashSet<String>,
-    pub(super) imports: Vec<Import>,
+    pub(super) imports: Vec<Use>,
     /// The paths in the code.
-    pub(super) mentions: Vec<Mention>,
+    pub(super) mentions: Vec<Use>,
 }
 
-/// A name that a `use` imports.
-pub(super) struct Import {
+#[derive(Default)]
+pub(super) struct Use {
     pub(super) path: Vec<String>,
-    /// `*` for all names.
-    pub(super) name: String,
+    /// The name that is imported, `*` for all. `None` for a path in the code.
+    pub(super) import: Option<String>,
     pub(super) is_public: bool,
-    pub(super) line: usize,
-}
-
-pub(super) struct Mention {
-    pub(super) path: Vec<String>,
     pub(super) line: usize,
 }
 
 /// Reads the modules of the crate with this root file, except for test modules.
 pub(super) fn read(root: &Path, read: &impl Fn(&Path) -> Result<String>) -> Result<Tree> {
-    let mut tree = Tree::new();
     let folder = root.parent().context("a root file lies in a folder")?;
-    let items = parse(root, read)?;
-    let name = root.file_name().context("a root file has a name")?;
-    let place = Place { module: "", file: Path::new(name), children: Path::new("") };
-    add(&mut tree, place, &items, &|file| parse(&folder.join(file), read).ok())?;
+    let file = root.strip_prefix(folder)?;
+    let parse = |file: &Path| {
+        let parsed = syn::parse_file(&read(&folder.join(file))?);
+        Ok(parsed.with_context(|| format!("{} does not parse", file.display()))?.items)
+    };
+    let mut tree = Tree::new();
+    add(&mut tree, "", (file, Path::new("")), &parse(file)?, &parse)?;
     Ok(tree)
 }
 
-fn parse(path: &Path, read: &impl Fn(&Path) -> Result<String>) -> Result<Vec<Item>> {
-    let file = syn::parse_file(&read(path)?);
-    Ok(file.with_context(|| format!("{} does not parse", path.display()))?.items)
-}
-
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    module: &'a str,
-    file: &'a Path,
-    /// The folder of the files of its children.
-    children: &'a Path,
-}
-
+/// Adds a module with its items. `children` is the folder of the files of its children.
 fn add(
     tree: &mut Tree,
-    place: Place<'_>,
+    path: &str,
+    (file, children): (&Path, &Path),
     items: &[Item],
-    open: &impl Fn(&Path) -> Option<Vec<Item>>,
+    parse: &impl Fn(&Path) -> Result<Vec<Item>>,
 ) -> Result<()> {
-    let mut module = Module {
-        file: place.file.to_owned(),
-        children: HashSet::new(),
-        items: HashSet::new(),
-        imports: Vec::new(),
-        mentions: Vec::new(),
-    };
+    let mut module = Module { file: file.to_owned(), ..Module::default() };
     for item in items {
-        if is_test(attributes(item)) {
+        let (attributes, name) = parts(item);
+        if is_test(attributes) {
             continue;
         }
-        if let Item::Mod(child) = item {
-            let name = child.ident.to_string();
-            let path = join(place.module, &name);
-            let folder = place.children.join(&name);
-            if let Some((_, items)) = &child.content {
-                let place = Place { module: &path, file: place.file, children: &folder };
-                add(tree, place, items, open)?;
-            } else {
-                let files = [folder.join("mod.rs"), folder.with_extension("rs")];
-                let Some((file, items)) = files.iter().find_map(|file| Some((file, open(file)?)))
-                else {
-                    bail!("the file of the module {path} is missing or invalid");
-                };
-                let place = Place { module: &path, file, children: &folder };
-                add(tree, place, &items, open)?;
-            }
-            module.children.insert(name);
-        } else {
-            module.items.extend(name(item));
+        let Item::Mod(child) = item else {
+            module.items.extend(name.map(Ident::to_string));
             module.visit_item(item);
+            continue;
+        };
+        let name = child.ident.to_string();
+        let (inner, folder) = (join(path, &name), children.join(&name));
+        if let Some((_, items)) = &child.content {
+            add(tree, &inner, (file, &folder), items, parse)?;
+        } else {
+            let (nested, flat) = (folder.join("mod.rs"), folder.with_extension("rs"));
+            let (file, items) = match parse(&nested) {
+                Ok(items) => (nested, items),
+                Err(_) => (flat.clone(), parse(&flat)?),
+            };
+            add(tree, &inner, (&file, &folder), &items, parse)?;
         }
+        module.children.insert(name);
     }
-    tree.insert(place.module.to_owned(), module);
+    tree.insert(path.to_owned(), module);
     Ok(())
 }
 
@@ -111,8 +90,7 @@ pub(super) fn join(module: &str, name: &str) -> String {
 
 impl<'ast> Visit<'ast> for Module {
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
-        let is_public = !matches!(item.vis, Visibility::Inherited);
-        self.import(&item.tree, Vec::new(), is_public);
+        self.import(&item.tree, &[], !matches!(item.vis, Visibility::Inherited));
     }
 
     // A module inside of a function.
@@ -123,10 +101,9 @@ impl<'ast> Visit<'ast> for Module {
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        let line = path.span().start().line;
-        let segments = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         if path.leading_colon.is_none() {
-            self.mentions.push(Mention { path: segments, line });
+            let segments = path.segments.iter().map(|segment| segment.ident.to_string());
+            self.mention(segments.collect(), path.span().start().line);
         }
         visit::visit_path(self, path);
     }
@@ -138,64 +115,58 @@ impl<'ast> Visit<'ast> for Module {
 }
 
 impl Module {
-    fn import(&mut self, tree: &UseTree, mut path: Vec<String>, is_public: bool) {
-        let line = tree.span().start().line;
-        let (last, name) = match tree {
-            UseTree::Path(part) => {
-                path.push(part.ident.to_string());
-                return self.import(&part.tree, path, is_public);
-            }
+    fn import(&mut self, tree: &UseTree, path: &[String], is_public: bool) {
+        let longer = |ident: &Ident| [path, &[ident.to_string()]].concat();
+        let (path, name) = match tree {
+            UseTree::Path(part) => return self.import(&part.tree, &longer(&part.ident), is_public),
             UseTree::Group(group) => {
-                return group
-                    .items
-                    .iter()
-                    .for_each(|tree| self.import(tree, path.clone(), is_public));
+                return group.items.iter().for_each(|tree| self.import(tree, path, is_public));
             }
-            UseTree::Glob(_) => (None, "*".to_owned()),
-            UseTree::Name(name) => (Some(name.ident.to_string()), name.ident.to_string()),
-            UseTree::Rename(both) => (Some(both.ident.to_string()), both.rename.to_string()),
+            UseTree::Glob(_) => (path.to_vec(), "*".to_owned()),
+            UseTree::Name(name) if name.ident == "self" => {
+                (path.to_vec(), path.last().cloned().unwrap_or_default())
+            }
+            UseTree::Name(name) => (longer(&name.ident), name.ident.to_string()),
+            UseTree::Rename(both) if both.ident == "self" => {
+                (path.to_vec(), both.rename.to_string())
+            }
+            UseTree::Rename(both) => (longer(&both.ident), both.rename.to_string()),
         };
-        let of_self = last.as_deref() == Some("self") && !path.is_empty();
-        let name = match path.last() {
-            Some(last) if of_self && name == "self" => last.clone(),
-            _ => name,
-        };
-        path.extend(last.filter(|_| !of_self));
-        self.imports.push(Import { path, name, is_public, line });
+        let line = tree.span().start().line;
+        self.imports.push(Use { path, import: Some(name), is_public, line });
     }
 
     /// Finds paths in the arguments of a macro.
     fn tokens(&mut self, tokens: TokenStream) {
-        let mut path: Vec<String> = Vec::new();
-        let (mut line, mut colons) = (0, 0);
+        let (mut path, mut line, mut colons) = (Vec::new(), 0, 0);
         for token in tokens {
             match token {
+                TokenTree::Punct(punct) if punct.as_char() == ':' => {
+                    colons += 1;
+                    continue;
+                }
                 TokenTree::Ident(ident) => {
                     if colons != 2 {
-                        self.mention(&mut path, line);
-                    }
-                    if path.is_empty() {
+                        self.mention(std::mem::take(&mut path), line);
                         line = ident.span().start().line;
                     }
                     path.push(ident.to_string());
-                    colons = 0;
                 }
-                TokenTree::Punct(punct) if punct.as_char() == ':' => colons += 1,
                 other => {
-                    self.mention(&mut path, line);
-                    colons = 0;
+                    self.mention(std::mem::take(&mut path), line);
                     if let TokenTree::Group(group) = other {
                         self.tokens(group.stream());
                     }
                 }
             }
+            colons = 0;
         }
-        self.mention(&mut path, line);
+        self.mention(path, line);
     }
 
-    fn mention(&mut self, path: &mut Vec<String>, line: usize) {
+    fn mention(&mut self, path: Vec<String>, line: usize) {
         if !path.is_empty() {
-            self.mentions.push(Mention { path: std::mem::take(path), line });
+            self.mentions.push(Use { path, line, ..Use::default() });
         }
     }
 }
@@ -208,34 +179,19 @@ fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-fn attributes(item: &Item) -> &[Attribute] {
-    match item {
-        Item::Const(item) => &item.attrs,
-        Item::Enum(item) => &item.attrs,
-        Item::Fn(item) => &item.attrs,
-        Item::Impl(item) => &item.attrs,
-        Item::Macro(item) => &item.attrs,
-        Item::Mod(item) => &item.attrs,
-        Item::Static(item) => &item.attrs,
-        Item::Struct(item) => &item.attrs,
-        Item::Trait(item) => &item.attrs,
-        Item::Type(item) => &item.attrs,
-        Item::Use(item) => &item.attrs,
-        _ => &[],
+/// The attributes of an item, and the name that it defines.
+fn parts(item: &Item) -> (&[Attribute], Option<&Ident>) {
+    macro_rules! parts {
+        ($($named:ident)*) => {
+            match item {
+                $(Item::$named(item) => (&item.attrs, Some(&item.ident)),)*
+                Item::Fn(item) => (&item.attrs, Some(&item.sig.ident)),
+                Item::Macro(item) => (&item.attrs, item.ident.as_ref()),
+                Item::Impl(item) => (&item.attrs, None),
+                Item::Use(item) => (&item.attrs, None),
+                _ => (&[], None),
+            }
+        };
     }
-}
-
-fn name(item: &Item) -> Option<String> {
-    let ident = match item {
-        Item::Const(item) => &item.ident,
-        Item::Enum(item) => &item.ident,
-        Item::Fn(item) => &item.sig.ident,
-        Item::Macro(item) => item.ident.as_ref()?,
-        Item::Static(item) => &item.ident,
-        Item::Struct(item) => &item.ident,
-        Item::Trait(item) => &item.ident,
-        Item::Type(item) => &item.ident,
-        _ => return None,
-    };
-    Some(ident.to_string())
+    parts!(Const Enum Mod Static Struct Trait Type)
 }

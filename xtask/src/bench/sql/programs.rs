@@ -1,0 +1,252 @@
+//! The compared servers of a database, with their command lines, and the database in both engines: 100,000 rows.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::bench::server::{self, SERVER_CORE, pinned};
+use crate::peers::{self, Node};
+use crate::sdk;
+use crate::sqlite;
+use crate::workspace::{self, Workspace};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Ours,
+    /// A hand-written server with two queries.
+    Bare,
+    Toolbox,
+    Dbhub,
+}
+
+pub(super) const SIDES: [Side; 4] = [Side::Ours, Side::Bare, Side::Toolbox, Side::Dbhub];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Engine {
+    Sqlite,
+    Postgres,
+}
+
+pub(super) const ENGINES: [Engine; 2] = [Engine::Sqlite, Engine::Postgres];
+
+/// How a client reaches the server.
+#[derive(Clone, Copy)]
+pub(super) enum Transport<'a> {
+    /// `host:port`.
+    Http(&'a str),
+    Stdio,
+}
+
+pub(super) const ROWS: u32 = 100_000;
+pub(super) const SENSORS: u32 = ROWS / 5;
+/// Text that every row contains once.
+pub(super) const ROW_TEXT: &str = "station-";
+
+const CREATE: &str = "CREATE TABLE readings (id bigint PRIMARY KEY, sensor bigint NOT NULL, \
+    taken text NOT NULL, value double precision NOT NULL, station text NOT NULL);";
+/// In SQLite, only an `INTEGER PRIMARY KEY` is the key of the rows themselves.
+const CREATE_SQLITE: &str = "CREATE TABLE readings (id INTEGER PRIMARY KEY, sensor INTEGER NOT NULL, \
+    taken TEXT NOT NULL, value REAL NOT NULL, station TEXT NOT NULL);";
+/// The distance between rows of a sensor is a prime, so that all sensors have the same number of rows.
+const INSERT: &str = "
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99999)
+INSERT INTO readings SELECT i + 1, i * 7919 % 20000, '2026-01-01T00:' || (10 + i / 50 % 50) || ':' || (10 + i % 50) || 'Z',
+    (i * 7907 % 1048573) / 1000.0, 'station-' || (100 + i * 31 % 900) FROM n;
+CREATE INDEX readings_by_sensor ON readings (sensor);";
+/// The role of clients of PostgreSQL.
+const ROLE: &str = "app";
+
+impl Side {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "trunkline",
+            Self::Bare => "axum and the driver",
+            Self::Toolbox => "MCP Toolbox",
+            Self::Dbhub => "DBHub",
+        }
+    }
+
+    /// The JSON pointer to the rows in a reply. A second pointer applies to the JSON text at the first one.
+    pub(super) fn rows_at(self) -> &'static str {
+        match self {
+            Self::Ours | Self::Bare => "/result/structuredContent/rows",
+            // One content block per row.
+            Self::Toolbox => "/result/content",
+            Self::Dbhub => "/result/content/0/text /data/statements/0/rows",
+        }
+    }
+}
+
+impl Engine {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "SQLite",
+            Self::Postgres => "PostgreSQL",
+        }
+    }
+
+    /// The rows of a sensor, and the rows from a key.
+    pub(super) fn statements(self) -> [String; 2] {
+        let key = if self == Self::Sqlite { "?" } else { "$1" };
+        [
+            format!("SELECT * FROM readings WHERE sensor = {key}"),
+            format!("SELECT * FROM readings WHERE id >= {key} ORDER BY id LIMIT 1000"),
+        ]
+    }
+}
+
+pub(super) struct Programs {
+    ours: PathBuf,
+    bare: PathBuf,
+    toolbox: PathBuf,
+    node: Node,
+    root: PathBuf,
+    sqlite: PathBuf,
+    /// A database in a private server: `postgresql://ROLE@HOST:PORT/DATABASE`.
+    postgres: String,
+    /// The program `postgres` of `bench/`, which stops the server when its stdin ends.
+    _postgres: Child,
+}
+
+impl Programs {
+    pub(super) fn provide(workspace: &Workspace) -> Result<Self> {
+        let binaries = server::all_contenders(workspace)?;
+        let toolbox = workspace.path("target/peers/toolbox");
+        peers::install_packages(workspace, &toolbox, Path::new("bench/toolbox"), &[])?;
+        let toolbox = toolbox.join("node_modules/@toolbox-sdk/server-linux-x64/bin/toolbox");
+        ensure!(toolbox.is_file(), "Toolbox is published for x86-64 only");
+        let node = Node::with(workspace, Path::new(sdk::TYPESCRIPT))?;
+        let node = node.with_packages(workspace, "dbhub", Path::new("bench/dbhub"))?;
+
+        let folder = workspace.fresh_folder("target/bench/database")?;
+        let sqlite = folder.join("readings.db");
+        sqlite::write(&sqlite, &format!("{CREATE_SQLITE}{INSERT}"), &[])?;
+        let script = folder.join("postgres.sql");
+        std::fs::write(&script, format!("{CREATE}{INSERT}\nVACUUM ANALYZE readings;"))?;
+        let mut command = Command::new(binaries.join("postgres"));
+        command.arg(ROLE).arg(&script).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().context("cannot start the program `postgres` of bench/")?;
+        let mut postgres = String::new();
+        let stdout = child.stdout.take().context("stdout is piped")?;
+        BufReader::new(stdout).read_line(&mut postgres)?;
+        Ok(Self {
+            ours: server::ours(workspace, &["--package=trunkline-cli"])?.join("trunkline"),
+            bare: binaries.join("sql_bare"),
+            toolbox,
+            node,
+            root: workspace.path(""),
+            sqlite,
+            postgres: postgres.trim().to_owned(),
+            _postgres: child,
+        })
+    }
+
+    /// The size of a program in MB: of ours without symbols, of DBHub with its packages and Node.js. `None` for the
+    /// hand-written server.
+    pub(super) fn megabytes(&self, side: Side) -> Result<Option<f64>> {
+        let mut du = Command::new("du");
+        du.args(["--summarize", "--bytes", "--total"]);
+        match side {
+            Side::Ours => {
+                let stripped = self.sqlite.with_file_name("trunkline.stripped");
+                workspace::output(Command::new("strip").arg("-o").args([&stripped, &self.ours]))
+                    .context("strip is missing or failed (Debian package binutils)")?;
+                du.arg(stripped)
+            }
+            Side::Bare => return Ok(None),
+            Side::Toolbox => du.arg(&self.toolbox),
+            Side::Dbhub => du.args([self.node.folder(), self.node.binary()]),
+        };
+        let printed = workspace::output(&mut du)?;
+        let total = printed.lines().last().and_then(|line| line.split_whitespace().next());
+        let bytes: f64 = total.context("du printed nothing")?.parse()?;
+        Ok(Some(bytes / 1e6))
+    }
+
+    /// A server over this transport. Over HTTP, its output goes to a log.
+    pub(super) fn command(
+        &self,
+        side: Side,
+        engine: Engine,
+        transport: Transport<'_>,
+    ) -> Result<Command> {
+        let location = match engine {
+            Engine::Sqlite => self.sqlite.display().to_string(),
+            Engine::Postgres => self.postgres.clone(),
+        };
+        let [rows_of_sensor, rows_from] = engine.statements();
+        let mut command = match side {
+            Side::Ours => pinned(SERVER_CORE, &self.ours),
+            Side::Bare => pinned(SERVER_CORE, &self.bare),
+            Side::Toolbox => pinned(SERVER_CORE, &self.toolbox),
+            Side::Dbhub => pinned(SERVER_CORE, self.node.binary()),
+        };
+        match side {
+            // The structured result, which the client reads, in addition to the text.
+            Side::Ours => {
+                match transport {
+                    Transport::Http(address) => command.args(["serve", "--listen", address]),
+                    Transport::Stdio => command.arg("mcp"),
+                };
+                command.args(["--output-schemas", "--db", &location]);
+            }
+            Side::Bare => {
+                let Transport::Http(address) = transport else {
+                    anyhow::bail!("the hand-written server has no stdio")
+                };
+                command.args(["--listen", address, "--database", &location]);
+                command.args(["--rows-of-sensor", &rows_of_sensor, "--rows-from", &rows_from]);
+            }
+            Side::Toolbox => {
+                let config = if engine == Engine::Sqlite { "sqlite.yaml" } else { "postgres.yaml" };
+                command.args(["--disable-reload", "--disable-version-check", "--config"]);
+                command.arg(self.root.join("bench/toolbox").join(config));
+                match transport.parts()? {
+                    Some((host, port)) => command.args(["--address", host, "--port", port]),
+                    None => command.arg("--stdio"),
+                };
+            }
+            Side::Dbhub => {
+                command.arg(self.node.folder().join("node_modules/@bytebase/dbhub/dist/index.js"));
+                command.arg("--config").arg(self.root.join("bench/dbhub/dbhub.toml"));
+                match transport.parts()? {
+                    Some((host, port)) => {
+                        command.args(["--transport", "http", "--host", host, "--port", port])
+                    }
+                    None => command.args(["--transport", "stdio"]),
+                };
+            }
+        }
+        let place = self.postgres.rsplit_once(':').and_then(|(_, rest)| rest.split_once('/'));
+        let (port, database) = place.with_context(|| format!("`{}` has no port", self.postgres))?;
+        let location = match (side, engine) {
+            (Side::Dbhub, Engine::Sqlite) => format!("sqlite://{location}"),
+            (Side::Dbhub, Engine::Postgres) => format!("{location}?sslmode=disable"),
+            (_, Engine::Postgres) => database.to_owned(),
+            _ => location,
+        };
+        // Of the configurations in `bench/toolbox` and `bench/dbhub`.
+        command.env("BENCH_ROWS_OF_SENSOR", rows_of_sensor).env("BENCH_ROWS_FROM", rows_from);
+        command.env("BENCH_DATABASE", location).env("BENCH_PORT", port).env("BENCH_ROLE", ROLE);
+        if let Transport::Http(_) = transport {
+            let log = self.sqlite.with_file_name("server.log");
+            command.env("TRUNKLINE_DATA_DIR", log.with_extension("data"));
+            let log = File::create(log)?;
+            command.stdout(log.try_clone()?).stderr(log);
+        }
+        Ok(command)
+    }
+}
+
+impl<'a> Transport<'a> {
+    /// The host and the port of HTTP.
+    fn parts(self) -> Result<Option<(&'a str, &'a str)>> {
+        match self {
+            Self::Http(address) => Ok(Some(address.rsplit_once(':').context("no port")?)),
+            Self::Stdio => Ok(None),
+        }
+    }
+}
