@@ -35,7 +35,7 @@ mod sqlite;
 mod suite;
 mod tidy;
 mod tokens;
-mod tools;
+
 mod upstreams;
 mod workspace;
 

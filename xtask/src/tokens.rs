@@ -1,14 +1,13 @@
 //! The tokens of `tools/list`, which a model reads in every conversation.
 
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::peers::Node;
-use crate::sdk;
+use crate::server_process::Stage;
 use crate::workspace::{self, Workspace};
 
 /// The maximum number of tokens (o200k) of the list, by the flags of the server.
@@ -23,31 +22,23 @@ const COUNTER: &str = "crates/trunkline-cli/tests/tokens";
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 
-#[derive(Deserialize)]
-struct Reply<'r> {
-    #[serde(borrow)]
-    result: &'r RawValue,
-}
-
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
-    let node = Node::with(workspace, Path::new(sdk::TYPESCRIPT))?;
-    let counter = node.with_packages(workspace, "tokens", Path::new(COUNTER))?;
-    let program = workspace.build("trunkline")?;
-    let folder = workspace.fresh_folder("target/tokens")?;
-    let request = folder.join("request.json");
+    let counter = Node::with(workspace, "tokens", COUNTER)?;
+    let stage = Stage::new(workspace, "tokens")?;
+    let request = stage.folder.join("request.json");
     std::fs::write(&request, LIST)?;
     for (flags, maximum) in LIMITS {
         // The first server, which is writable, creates the database.
-        let mut server = workspace.command(&program);
-        server.args(["mcp", "--db"]).arg(folder.join("empty.db")).args(flags);
-        let printed = workspace::output(server.stdin(File::open(&request)?))?;
-        let reply: Reply<'_> = serde_json::from_str(&printed)
-            .with_context(|| format!("expected one reply, got {printed}"))?;
-        let list = folder.join("list.json");
-        std::fs::write(&list, reply.result.get())?;
+        let mut server = stage.command(&["mcp", "--db"]);
+        server.arg(stage.folder.join("empty.db")).args(flags).stdin(File::open(&request)?);
+        let printed = workspace::output(&mut server)?;
+        // The text of the result, as the server wrote it.
+        let reply: BTreeMap<&str, &RawValue> =
+            serde_json::from_str(&printed).with_context(|| format!("got {printed}"))?;
+        let list = stage.folder.join("list.json");
+        std::fs::write(&list, reply.get("result").context("no result")?.get())?;
         let mut count = counter.command(workspace, "count.mjs");
-        let printed = workspace::output(count.stdin(File::open(&list)?))?;
-        let tokens: usize = printed.trim().parse().with_context(|| printed.clone())?;
+        let tokens = workspace::output(count.stdin(File::open(&list)?))?.trim().parse::<usize>()?;
         println!("tools/list of `trunkline mcp {}`: {tokens} tokens", flags.join(" "));
         ensure!(tokens <= maximum, "{tokens} tokens exceed the limit of {maximum}");
     }

@@ -2,11 +2,11 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use serde::Deserialize;
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
 
 /// Polling interval of commands with a deadline.
 const TICK: Duration = Duration::from_millis(20);
@@ -34,12 +34,7 @@ impl Workspace {
     /// Creates an empty folder for the output of a run. Removes the output of the last run.
     pub(crate) fn fresh_folder(&self, relative: impl AsRef<Path>) -> Result<PathBuf> {
         let folder = self.path(relative);
-        if folder.exists() {
-            std::fs::remove_dir_all(&folder)
-                .with_context(|| format!("cannot remove {}", folder.display()))?;
-        }
-        std::fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot create {}", folder.display()))?;
+        empty_folder(&folder)?;
         Ok(folder)
     }
 
@@ -76,12 +71,10 @@ impl Workspace {
         command.arg("--message-format=json-render-diagnostics");
         println!("$ {}", show(&command));
         let printed = output(command.stderr(Stdio::inherit()))?;
-        printed
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Artifact>(line).ok())
-            .find(|artifact| artifact.target.name == name)
-            .with_context(|| format!("the workspace has no program or example {name}"))
-            .map(|artifact| artifact.executable)
+        let messages = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let mut built = messages.filter(|message| message["target"]["name"] == name);
+        let path = built.find_map(|message| Some(message["executable"].as_str()?.into()));
+        path.with_context(|| format!("the workspace has no program or example {name}"))
     }
 
     /// Files with this extension, as sorted paths relative to the root, except for build output and hidden folders.
@@ -114,16 +107,47 @@ impl Workspace {
     }
 }
 
-/// A message of cargo about a built program. Other messages lack one of the members.
-#[derive(Deserialize)]
-struct Artifact {
-    target: Target,
-    executable: PathBuf,
+/// Creates an empty folder, in place of the one that exists.
+pub(crate) fn empty_folder(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder)
+            .with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))
 }
 
-#[derive(Deserialize)]
-struct Target {
-    name: String,
+/// A process that is killed when dropped.
+pub(crate) struct Process(pub(crate) Child);
+
+impl Process {
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+        let child = command.spawn().with_context(|| format!("cannot start `{}`", show(command)));
+        Ok(Self(child?))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail only if the process has already ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Polls until a value is there. Fails at the deadline with the last error, which says what is missing.
+pub(crate) fn wait_for<T>(
+    deadline: Duration,
+    mut poll: impl FnMut() -> Result<Option<T>>,
+    missing: impl FnOnce() -> String,
+) -> Result<T> {
+    let start = Instant::now();
+    loop {
+        match poll()? {
+            Some(value) => return Ok(value),
+            None if start.elapsed() < deadline => std::thread::sleep(TICK),
+            None => bail!("{} within {} s", missing(), deadline.as_secs()),
+        }
+    }
 }
 
 /// Prints a command and runs it. Fails if it fails.
@@ -137,34 +161,20 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// As [`run`], and kills the command at the deadline.
+/// As [`run`], without stdin, and kills the command at the deadline.
 pub(crate) fn run_within(deadline: Duration, command: &mut Command) -> Result<()> {
     let shown = show(command);
     println!("$ {shown}");
     let status = status_within(deadline, command)?;
-    if !status.success() {
-        bail!("`{shown}` failed ({status})");
-    }
+    ensure!(status.success(), "`{shown}` failed ({status})");
     Ok(())
 }
 
 /// Runs a command without stdin and returns its exit status. Kills it at the deadline, which is an error.
 pub(crate) fn status_within(deadline: Duration, command: &mut Command) -> Result<ExitStatus> {
-    let shown = show(command);
-    let start = Instant::now();
-    let mut child =
-        command.stdin(Stdio::null()).spawn().with_context(|| format!("cannot start `{shown}`"))?;
-    loop {
-        match child.try_wait()? {
-            Some(status) => return Ok(status),
-            None if start.elapsed() < deadline => std::thread::sleep(TICK),
-            None => {
-                child.kill()?;
-                child.wait()?;
-                bail!("`{shown}` did not end within {} s", deadline.as_secs());
-            }
-        }
-    }
+    let mut process = Process::start(command.stdin(Stdio::null()))?;
+    let unended = || format!("`{}` did not end", show(command));
+    wait_for(deadline, || Ok(process.0.try_wait()?), unended)
 }
 
 /// Runs a command and returns its stdout; its stderr is part of the error if it fails.

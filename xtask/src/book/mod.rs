@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use self::page::Page;
-use crate::tools;
+use crate::peers;
 use crate::workspace::{Workspace, output, run as run_command};
 
 /// The page with the help texts of the program, which this step generates.
@@ -20,7 +20,7 @@ const COMMAND_LINE: &str = "docs/reference/command-line.md";
 /// Builds the book and executes the `console` blocks of the README and of its pages.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let program = workspace.build("trunkline")?;
-    let mdbook = tools::MDBOOK.ensure(workspace)?;
+    let mdbook = peers::cargo_tool(workspace, "mdbook", "0.5.4", &[])?;
     let mut build = workspace.command(mdbook);
     run_command(build.args(["build", "docs", "--dest-dir"]).arg(workspace.path("target/book")))?;
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::release::{Release, TARGET};
-use crate::tools;
+use crate::peers;
 use crate::workspace::run;
 
 /// A crate that the program contains, and one that only tests use.
@@ -15,7 +15,7 @@ const NOT_CONTAINED: &str = "rcgen";
 
 pub(super) fn write(release: &Release<'_>) -> Result<()> {
     let workspace = release.workspace;
-    let program = tools::CYCLONEDX.ensure(workspace)?;
+    let program = peers::cargo_tool(workspace, "cargo-cyclonedx", "0.5.9", &["cyclonedx"])?;
     let name = format!("trunkline-{}.cdx", release.get("version"));
     run(workspace
         .command(program)

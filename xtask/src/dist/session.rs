@@ -83,8 +83,7 @@ pub(super) fn http(
     let server = ServerProcess::start(server, log)?;
     let mut call = workspace.command(client);
     call.args(["call", &server.url, "db.query_records", "table_name=greeting", "--format=json"]);
-    let answer = workspace::output(&mut call)
-        .with_context(|| format!("log of the server:\n{}", server.log_tail()))?;
+    let answer = server.explain(workspace::output(&mut call))?;
     ensure!(answer.contains(CONTENT), "the answer is wrong: {answer}");
     Ok(start.elapsed())
 }

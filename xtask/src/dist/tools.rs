@@ -20,7 +20,7 @@ impl Tools {
     pub(super) fn install(workspace: &Workspace) -> Result<Self> {
         let lock = Path::new(SOURCES).join("requirements.txt");
         Ok(Self {
-            python: Python::with(workspace, "packaging-python", &lock)?,
+            python: Python::with(workspace, "packaging-python", Some(&lock))?,
             node_modules: node_modules(workspace)?,
         })
     }
@@ -60,7 +60,6 @@ fn mcpb(workspace: &Workspace, node_modules: &Path) -> Command {
 }
 
 fn node_modules(workspace: &Workspace) -> Result<PathBuf> {
-    let folder = workspace.path("target/peers/packaging-node");
-    peers::install_packages(workspace, &folder, Path::new(SOURCES), &[])?;
+    let folder = peers::install_packages(workspace, "packaging-node", Path::new(SOURCES), &[])?;
     Ok(folder.join("node_modules"))
 }

@@ -32,13 +32,8 @@ pub(super) fn load(workspace: &Workspace) -> Result<Vec<Object>> {
 }
 
 fn download(workspace: &Workspace, folder: &Path) -> Result<()> {
-    let python = Python::bare(workspace, "python")?;
-    workspace::run(
-        python
-            .pip(workspace)
-            .args(["download", "--quiet", "--no-deps", "--no-binary=:all:"])
-            .args(["--require-hashes", "--requirement", REQUIREMENTS, "--dest"])
-            .arg(folder),
-    )?;
+    let mut pip = Python::with(workspace, "python", None)?.pip(workspace, "download");
+    pip.args(["--no-deps", "--no-binary=:all:", "--require-hashes"]);
+    workspace::run(pip.args(["--requirement", REQUIREMENTS, "--dest"]).arg(folder))?;
     workspace::run(workspace.command("tar").args(["-xzf", ARCHIVE]).arg(JSON).current_dir(folder))
 }

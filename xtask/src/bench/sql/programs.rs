@@ -9,7 +9,6 @@ use anyhow::{Context, Result, ensure};
 
 use crate::bench::server::{self, SERVER_CORE, pinned};
 use crate::peers::{self, Node};
-use crate::sdk;
 use crate::sqlite;
 use crate::workspace::{self, Workspace};
 
@@ -114,12 +113,11 @@ pub(super) struct Programs {
 impl Programs {
     pub(super) fn provide(workspace: &Workspace) -> Result<Self> {
         let binaries = server::all_contenders(workspace)?;
-        let toolbox = workspace.path("target/peers/toolbox");
-        peers::install_packages(workspace, &toolbox, Path::new("bench/toolbox"), &[])?;
+        let sources = Path::new("bench/toolbox");
+        let toolbox = peers::install_packages(workspace, "toolbox", sources, &[])?;
         let toolbox = toolbox.join("node_modules/@toolbox-sdk/server-linux-x64/bin/toolbox");
         ensure!(toolbox.is_file(), "Toolbox is published for x86-64 only");
-        let node = Node::with(workspace, Path::new(sdk::TYPESCRIPT))?;
-        let node = node.with_packages(workspace, "dbhub", Path::new("bench/dbhub"))?;
+        let node = Node::with(workspace, "dbhub", "bench/dbhub")?;
 
         let folder = workspace.fresh_folder("target/bench/database")?;
         let sqlite = folder.join("readings.db");
@@ -158,7 +156,7 @@ impl Programs {
             }
             Side::Bare => return Ok(None),
             Side::Toolbox => du.arg(&self.toolbox),
-            Side::Dbhub => du.args([self.node.folder(), self.node.binary()]),
+            Side::Dbhub => du.args([&self.node.folder, &self.node.binary]),
         };
         let printed = workspace::output(&mut du)?;
         let total = printed.lines().last().and_then(|line| line.split_whitespace().next());
@@ -182,7 +180,7 @@ impl Programs {
             Side::Ours => pinned(SERVER_CORE, &self.ours),
             Side::Bare => pinned(SERVER_CORE, &self.bare),
             Side::Toolbox => pinned(SERVER_CORE, &self.toolbox),
-            Side::Dbhub => pinned(SERVER_CORE, self.node.binary()),
+            Side::Dbhub => pinned(SERVER_CORE, &self.node.binary),
         };
         match side {
             // The structured result, which the client reads, in addition to the text.
@@ -210,7 +208,7 @@ impl Programs {
                 };
             }
             Side::Dbhub => {
-                command.arg(self.node.folder().join("node_modules/@bytebase/dbhub/dist/index.js"));
+                command.arg(self.node.folder.join("node_modules/@bytebase/dbhub/dist/index.js"));
                 command.arg("--config").arg(self.root.join("bench/dbhub/dbhub.toml"));
                 match transport.parts()? {
                     Some((host, port)) => {
