@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail, ensure};
 
 pub(crate) use self::output::Failure;
-use self::output::Parser;
+use self::output::{Run, parse};
 pub(crate) use self::stress::run_with as stress;
 use crate::workspace::{Workspace, show};
 
@@ -98,12 +98,6 @@ fn command(workspace: &Workspace, selection: &[&str], filter: &[&str]) -> Comman
     command
 }
 
-/// The result of a run.
-struct Run {
-    passed: Vec<String>,
-    failures: Vec<Failure>,
-}
-
 /// Runs a command and prints its output unchanged. stdout and stderr share a pipe, since the names of targets are in one and
 /// those of tests in the other.
 fn execute(command: &mut Command) -> Result<Run> {
@@ -116,18 +110,13 @@ fn execute(command: &mut Command) -> Result<Run> {
     let mut child = command.spawn().with_context(|| format!("cannot start `{shown}`"))?;
     // Otherwise, the command keeps the writers, and the pipe never ends.
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut parser = Parser::default();
+    let (mut text, mut line) = (Vec::new(), Vec::new());
     let mut reader = BufReader::new(reader);
-    let mut line = Vec::new();
-    let mut stdout = std::io::stdout();
     while reader.read_until(b'\n', &mut line)? > 0 {
-        stdout.write_all(&line)?;
-        parser.line(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']));
-        line.clear();
+        std::io::stdout().write_all(&line)?;
+        text.append(&mut line);
     }
-    let succeeded = child.wait()?.success();
-    let passed = std::mem::take(&mut parser.passed);
-    Ok(Run { passed, failures: parser.finish(succeeded) })
+    Ok(parse(&String::from_utf8_lossy(&text), child.wait()?.success()))
 }
 
 impl fmt::Display for Failure {

@@ -3,10 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
-
 /// A failed test.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct Failure {
     /// The arguments of cargo that select its target, such as `-p trunkline --test it`.
     pub(crate) target: String,
@@ -16,105 +14,62 @@ pub(crate) struct Failure {
     pub(crate) output: String,
 }
 
-/// Processes one line at a time.
+/// The result of a run.
 #[derive(Default)]
-pub(crate) struct Parser {
-    state: State,
-    /// Of the current target: failed tests with their outputs, and names in the list of failures.
-    outputs: Vec<(String, String)>,
-    names: Vec<String>,
+pub(crate) struct Run {
     pub(crate) passed: Vec<String>,
+    /// A run that has not succeeded has at least one.
     pub(crate) failures: Vec<Failure>,
-    /// Errors of cargo and the compiler, which explain a failure without tests.
-    errors: Vec<String>,
 }
 
-#[derive(Default, PartialEq, Eq)]
-enum State {
-    #[default]
-    Tests,
-    /// In the list of failures with their outputs, or with their names.
-    Failures,
-    /// In the output of the last test of `outputs`.
-    Output,
-}
-
-impl Parser {
-    pub(crate) fn line(&mut self, line: &str) {
-        if let Some(target) = failed_target(line) {
-            return self.end_target(target);
-        }
-        if line.starts_with("test result: ") {
-            self.state = State::Tests;
-            return;
-        }
-        match self.state {
-            State::Tests if line == "failures:" => self.state = State::Failures,
-            State::Tests => self.outside_of_failures(line),
-            State::Failures | State::Output => self.inside_of_failures(line),
-        }
-    }
-
-    fn outside_of_failures(&mut self, line: &str) {
-        if let Some(name) = line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... ok"))
-        {
-            self.passed.push(without_note(name).to_owned());
-        } else if line.starts_with("error") {
-            self.errors.push(line.to_owned());
-        } else if let (true, Some(last)) = (line.contains("(signal: "), self.failures.last_mut()) {
-            last.output += line.trim();
-        }
-    }
-
-    fn inside_of_failures(&mut self, line: &str) {
+pub(crate) fn parse(text: &str, succeeded: bool) -> Run {
+    let Run { mut passed, mut failures } = Run::default();
+    // Errors of cargo and the compiler, which explain a failure without tests.
+    let mut errors = Vec::new();
+    // Of the current target: failed tests with their outputs, and names in the list of failures.
+    let (mut outputs, mut names) = (Vec::<(&str, String)>::new(), Vec::new());
+    let (mut is_in_failures, mut is_in_output) = (false, false);
+    for line in text.lines() {
+        let test = line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... ok"));
         let header = line.strip_prefix("---- ").and_then(|line| line.strip_suffix(" stdout ----"));
-        if let Some(name) = header {
-            self.outputs.push((name.to_owned(), String::new()));
-            self.state = State::Output;
+        if let Some(target) = failed_target(line) {
+            is_in_failures = false;
+            let failure = |test, output| Failure { target: target.to_owned(), test, output };
+            if names.is_empty() {
+                failures.push(failure(None, String::new()));
+            }
+            failures.extend(names.drain(..).map(|name: String| {
+                let output = outputs.iter().find(|(test, _)| *test == name);
+                let output = output.map_or("", |(_, output)| output.trim()).to_owned();
+                failure(Some(name), output)
+            }));
+            outputs.clear();
+        } else if line.starts_with("test result: ") {
+            is_in_failures = false;
         } else if line == "failures:" {
-            self.state = State::Failures;
-        } else if self.state == State::Output {
-            if let Some((_, output)) = self.outputs.last_mut() {
-                *output += line;
-                output.push('\n');
+            (is_in_failures, is_in_output) = (true, false);
+        } else if !is_in_failures {
+            // The note is not in the list of failures.
+            passed.extend(test.map(|test| test.trim_end_matches(" - should panic").to_owned()));
+            errors.extend(line.starts_with("error").then_some(line));
+            if let (true, Some(last)) = (line.contains("(signal: "), failures.last_mut()) {
+                last.output += line.trim();
             }
+        } else if let Some(name) = header {
+            outputs.push((name, String::new()));
+            is_in_output = true;
+        } else if let (true, Some((_, output))) = (is_in_output, outputs.last_mut()) {
+            *output += line;
+            output.push('\n');
         } else if let Some(name) = line.strip_prefix("    ") {
-            self.names.push(name.to_owned());
+            names.push(name.to_owned());
         }
     }
-
-    fn end_target(&mut self, target: &str) {
-        self.state = State::Tests;
-        let outputs = std::mem::take(&mut self.outputs);
-        let names = std::mem::take(&mut self.names);
-        if names.is_empty() {
-            self.failures.push(Failure {
-                target: target.to_owned(),
-                test: None,
-                output: String::new(),
-            });
-        }
-        self.failures.extend(names.into_iter().map(|name| {
-            let output = outputs.iter().find(|(test, _)| *test == name);
-            Failure {
-                target: target.to_owned(),
-                output: output.map(|(_, output)| output.trim().to_owned()).unwrap_or_default(),
-                test: Some(name),
-            }
-        }));
+    if !succeeded && failures.is_empty() {
+        let (target, output) = (String::new(), errors.join("\n"));
+        failures.push(Failure { target, test: None, output });
     }
-
-    /// The failures of a run, which has succeeded as a whole or not. A failed run has at least one.
-    pub(crate) fn finish(mut self, succeeded: bool) -> Vec<Failure> {
-        if !succeeded && self.failures.is_empty() {
-            self.failures.push(Failure {
-                target: String::new(),
-                test: None,
-                output: self.errors.join("\n"),
-            });
-        }
-        self.failures
-    }
+    Run { passed, failures }
 }
 
 /// The target in a line such as ``error: test failed, to rerun pass `-p trunkline --lib` ``.
@@ -122,9 +77,4 @@ fn failed_target(line: &str) -> Option<&str> {
     let line = line.strip_prefix("error: ")?;
     let rest = line.strip_prefix("doctest").or_else(|| line.strip_prefix("test"))?;
     rest.strip_prefix(" failed, to rerun pass `")?.strip_suffix('`')
-}
-
-/// The name without ` - should panic`, which is not in the list of failures.
-fn without_note(name: &str) -> &str {
-    name.strip_suffix(" - should panic").unwrap_or(name)
 }

@@ -8,9 +8,7 @@ type Expected = (&'static str, Option<&'static str>, &'static str);
 
 #[track_caller]
 fn check(text: &str, succeeded: bool, expected: &[Expected]) {
-    let mut parser = Parser::default();
-    text.lines().for_each(|line| parser.line(line));
-    let failures = parser.finish(succeeded);
+    let failures = parse(text, succeeded).failures;
     let found: Vec<_> =
         failures.iter().map(|failure| (&*failure.target, failure.test.as_deref())).collect();
     let tests: Vec<_> = expected.iter().map(|(target, test, _)| (*target, *test)).collect();
@@ -52,9 +50,7 @@ fn a_failure_without_tests_has_the_errors() {
 fn tests_that_pass_are_listed() {
     let text = "running 3 tests\ntest a ... ok\ntest b - should panic ... ok\ntest c ... ignored\n\
         \ntest result: ok. 2 passed; 0 failed; 1 ignored";
-    let mut parser = Parser::default();
-    text.lines().for_each(|line| parser.line(line));
-    assert_eq!(parser.passed, ["a", "b"]);
+    assert_eq!(parse(text, true).passed, ["a", "b"]);
     check(text, true, &[]);
 }
 
