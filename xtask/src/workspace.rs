@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 /// Polling interval of commands with a deadline.
-const TICK: Duration = Duration::from_millis(20);
+const TICK: Duration = Duration::from_millis(5);
 
 /// The checkout that xtask was built from.
 pub(crate) struct Workspace {
@@ -149,6 +149,16 @@ pub(crate) fn wait_for<T>(
         }
     }
 }
+
+/// A command in the root folder with arguments, each a text or a path.
+macro_rules! command {
+    ($workspace:expr, $program:expr $(, $argument:expr)* $(,)?) => {{
+        let mut command = $workspace.command($program);
+        $(command.arg($argument);)*
+        command
+    }};
+}
+pub(crate) use command;
 
 /// Prints a command and runs it. Fails if it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {

@@ -1,4 +1,4 @@
-// A registry of npm with the packed packages of its arguments. It prints its URL, and ends with stdin.
+// A registry of npm with the packed packages of its arguments. It prints its URL.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -31,5 +31,4 @@ const server = createServer((request, response) => {
   }
 });
 const url = () => `http://127.0.0.1:${server.address().port}`;
-server.listen(0, "127.0.0.1", () => console.log(url()));
-process.stdin.on("end", () => process.exit()).resume();
+server.listen(0, "127.0.0.1", () => console.log(`listening ${url()}`));

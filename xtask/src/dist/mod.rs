@@ -4,7 +4,6 @@
 
 mod archive;
 mod deb;
-mod format;
 mod mcpb;
 mod npm;
 mod oci;
@@ -13,29 +12,32 @@ mod registry;
 mod release;
 mod sbom;
 mod session;
-mod tools;
 mod wheel;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use self::archive::{check_binstall, file_name};
-use self::format::{Format, Installed};
 use self::program::Program;
-use self::release::Release;
-use self::tools::Tools;
+use self::release::{Installed, Release, file_name, timed};
 use crate::workspace::{Workspace, output, run};
 
+/// A format of packages: its name, how its files are built, and how they are installed and used.
+type Format = (
+    &'static str,
+    fn(&Release<'_>, &Program) -> Result<Vec<PathBuf>>,
+    fn(&Release<'_>, &[PathBuf]) -> Result<Installed>,
+);
+
 const FORMATS: [Format; 6] = [
-    Format { name: "archive, binstall", build: archive::build, check: archive::check },
-    Format { name: "Debian package", build: deb::build, check: deb::check },
-    Format { name: "OCI image", build: oci::build, check: oci::check },
-    Format { name: "npm, npx", build: npm::build, check: npm::check },
-    Format { name: "PyPI wheel, uvx", build: wheel::build, check: wheel::check },
-    Format { name: "MCP bundle", build: mcpb::build, check: mcpb::check },
+    ("archive, binstall", archive::build, archive::check),
+    ("Debian package", deb::build, deb::check),
+    ("OCI image", oci::build, oci::check),
+    ("npm, npx", npm::build, npm::check),
+    ("PyPI wheel, uvx", wheel::build, wheel::check),
+    ("MCP bundle", mcpb::build, mcpb::check),
 ];
 
 const CHECKSUMS: &str = "SHA256SUMS";
@@ -43,24 +45,26 @@ const PLACEHOLDER: &str = "https://github.com/OWNER/";
 
 /// Writes the files of a release to `target/dist`, from a program that is built already or from a new build.
 pub(crate) fn run_all(workspace: &Workspace, args: &[String]) -> Result<()> {
-    let tools = Tools::install(workspace)?;
-    let start = Instant::now();
-    let built = match args {
-        [] => program::build(workspace, &tools)?,
-        [program] => PathBuf::from(program).canonicalize().context("the program is missing")?,
-        _ => bail!("usage: cargo xtask dist [PROGRAM]"),
-    };
-    println!("the program was built in {}", seconds(start.elapsed()));
     let mut release = Release::new(workspace, "target/dist")?;
+    let (built, time) = timed(|| match args {
+        [] => program::build(&release),
+        [program] => PathBuf::from(program).canonicalize().context("the program is missing"),
+        _ => bail!("usage: cargo xtask dist [PROGRAM]"),
+    })?;
+    println!("the program was built in {}", seconds(time));
     let program = Program::prepare(&mut release, &built)?;
-    let mut rows = Vec::new();
-    for format in &FORMATS {
-        let failed = || format!("{} failed", format.name);
-        let start = Instant::now();
-        let files = (format.build)(&release, &program, &tools).with_context(failed)?;
-        let build = start.elapsed();
-        let installed = (format.check)(&release, &tools, &files).with_context(failed)?;
-        rows.push(Row { name: format.name, files, build, installed });
+    let mut rows = String::new();
+    for (name, build, check) in FORMATS {
+        let (files, time) = timed(|| build(&release, &program)).context(name)?;
+        let Installed { install, first_answer } = check(&release, &files).context(name)?;
+        let mut names = Vec::new();
+        let mut size = 0;
+        for file in &files {
+            size += fs::metadata(file)?.len();
+            names.push(format!("`{}`", file_name(file)?));
+        }
+        let times = [time, install, first_answer].map(seconds).join(" | ");
+        rows += &format!("| {name} | {} | {} | {times} |\n", names.join(", "), mib(size));
     }
     let bundle = mcpb::file(&release);
     registry::write(&mut release, &bundle)?;
@@ -71,14 +75,9 @@ pub(crate) fn run_all(workspace: &Workspace, args: &[String]) -> Result<()> {
     println!(
         "| format | file | size | build | installation | first answer |\n|---|---|---|---|---|---|"
     );
-    for row in &rows {
-        row.print()?;
-    }
-    println!("\n{}", release.folder.display());
+    println!("{rows}\n{}", release.folder.display());
     if release.get("repository").starts_with(PLACEHOLDER) {
-        println!(
-            "not to be published: `repository` in [workspace.metadata.dist] of Cargo.toml is a placeholder"
-        );
+        println!("not to be published: `repository` in Cargo.toml is a placeholder");
     }
     Ok(())
 }
@@ -87,38 +86,15 @@ pub(crate) fn run_all(workspace: &Workspace, args: &[String]) -> Result<()> {
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let mut release = Release::new(workspace, "target/dist-check")?;
     let program = Program::stub(&mut release)?;
-    check_binstall(&release, &archive::file(&release))?;
+    archive::check_binstall(&release, &archive::file(&release))?;
     deb::stage(&release, &program)?;
     release.template("oci/config.txt")?;
     wheel::stage(&release, &program)?;
-    mcpb::stage(&release, &program, tools::mcpb_only(workspace)?)?;
+    mcpb::stage(&release, &program)?;
     let bundle = mcpb::file(&release);
     registry::write_with(&mut release, &bundle, &"0".repeat(64))?;
-    let packages = npm::stage(&release, &program)?;
-    npm::test_launcher(workspace, &packages.launcher)
-}
-
-/// The files of a format, and the times of its installation.
-struct Row {
-    name: &'static str,
-    files: Vec<PathBuf>,
-    build: Duration,
-    installed: Installed,
-}
-
-impl Row {
-    fn print(&self) -> Result<()> {
-        let Installed { install, first_answer } = self.installed;
-        let times = [self.build, install, first_answer].map(seconds).join(" | ");
-        let mut files = Vec::new();
-        let mut size = 0;
-        for file in &self.files {
-            size += fs::metadata(file)?.len();
-            files.push(format!("`{}`", file_name(file)?));
-        }
-        println!("| {} | {} | {} | {times} |", self.name, files.join(", "), mib(size));
-        Ok(())
-    }
+    let [_, launcher] = npm::stage(&release, &program)?;
+    npm::test_launcher(&release, &launcher)
 }
 
 fn write_checksums(release: &Release<'_>) -> Result<()> {
@@ -128,15 +104,13 @@ fn write_checksums(release: &Release<'_>) -> Result<()> {
     }
     files.sort();
     ensure!(files.len() > FORMATS.len(), "files are missing");
-    let mut sum = release.workspace.command("sha256sum");
-    let sums = output(sum.current_dir(&release.folder).args(&files))?;
-    fs::write(release.file(CHECKSUMS), sums)?;
-    run(release
-        .workspace
-        .command("sha256sum")
-        .current_dir(&release.folder)
-        .args(["--check", "--strict", "--quiet"])
-        .arg(Path::new(CHECKSUMS)))
+    let sum = || {
+        let mut sum = release.workspace.command("sha256sum");
+        sum.current_dir(&release.folder);
+        sum
+    };
+    fs::write(release.file(CHECKSUMS), output(sum().args(&files))?)?;
+    run(sum().args(["--check", "--strict", "--quiet", CHECKSUMS]))
 }
 
 fn seconds(time: Duration) -> String {

@@ -7,36 +7,35 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::format::{Installed, timed};
 use super::program::{GCC_LIBRARY, Program};
-use super::release::{Release, copy};
+use super::release::{Installed, Release, copy, timed, write};
 use super::session;
-use super::tools::Tools;
-use crate::workspace::{Workspace, output, run};
+use crate::workspace::{Workspace, command, output, run};
 
 /// The user of the image, which exists in no other.
 const USER: &str = "65532";
 /// The working directory of the image: the volume of databases.
 const DATA: &str = "/data";
-/// The packages that the files come from.
+/// The packages that the files come from, and that with the licence of GCC's library.
 const PACKAGES: [&str; 2] = ["ca-certificates", "libc6"];
-/// The package with the licence of GCC's library.
 const GCC_LICENCE: &str = "gcc-12-base";
 const LIBRARIES: &str = "lib/x86_64-linux-gnu";
 const LINKER: &str = "lib64/ld-linux-x86-64.so.2";
 const CERTIFICATES: &str = "etc/ssl/certs/ca-certificates.crt";
+const FILES: [(&str, &str); 3] = [
+    ("etc/passwd", "root:x:0:0::/:/sbin/nologin\ntrunkline:x:65532:65532::/data:/sbin/nologin\n"),
+    ("etc/group", "root:x:0:\ntrunkline:x:65532:\n"),
+    ("etc/nsswitch.conf", "hosts: files dns\n"),
+];
 
-pub(super) fn build(
-    release: &Release<'_>,
-    program: &Program,
-    _tools: &Tools,
-) -> Result<Vec<PathBuf>> {
+pub(super) fn build(release: &Release<'_>, program: &Program) -> Result<Vec<PathBuf>> {
     let workspace = release.workspace;
     let folder = release.staging("oci")?;
     let content = folder.join("content");
     stage(release, program, &folder, &content)?;
     let layout = folder.join("layout");
-    let image = format!("{}:{}", layout.display(), release.get("version"));
+    let version = release.get("version");
+    let image = format!("{}:{version}", layout.display());
     let umoci = |arguments: &[&str]| {
         run(workspace.command("umoci").args(arguments))
             .context("`umoci` is missing or failed (Debian package umoci)")
@@ -50,7 +49,6 @@ pub(super) fn build(
     umoci(&config)?;
     add_health_check(&layout)?;
     umoci(&["gc", "--layout", &layout.to_string_lossy()])?;
-    let version = release.get("version");
     let file = release.file(&format!("trunkline-{version}-oci-amd64.tar"));
     let archive = format!("oci-archive:{}:trunkline:{version}", file.display());
     skopeo(workspace, &format!("oci:{image}"), &archive)?;
@@ -61,32 +59,32 @@ pub(super) fn build(
 /// member of Docker's format, which OCI reserves.
 fn add_health_check(layout: &Path) -> Result<()> {
     const SECOND: u64 = 1_000_000_000;
-    let check = json!({
+    let index_file = layout.join("index.json");
+    let mut index = read_json(&index_file)?;
+    let descriptor = &mut index["manifests"][0];
+    let mut manifest = read_blob(layout, descriptor)?;
+    let mut config = read_blob(layout, &manifest["config"])?;
+    config["config"]["Healthcheck"] = json!({
         "Test": ["CMD", "/usr/bin/trunkline", "health"],
         "Interval": 30 * SECOND,
         "Timeout": 10 * SECOND,
         "StartPeriod": 10 * SECOND,
         "Retries": 3,
     });
-    let blob = |descriptor: &Value| -> Result<PathBuf> {
-        let digest = descriptor["digest"].as_str().context("a descriptor has no digest")?;
-        Ok(layout.join("blobs").join(digest.replacen(':', "/", 1)))
-    };
-    let index_file = layout.join("index.json");
-    let mut index = read_json(&index_file)?;
-    let descriptor = &mut index["manifests"][0];
-    let mut manifest = read_json(&blob(descriptor)?)?;
-    let mut config = read_json(&blob(&manifest["config"])?)?;
-    config["config"]["Healthcheck"] = check;
     write_blob(layout, &mut manifest["config"], &config)?;
     write_blob(layout, descriptor, &manifest)?;
-    fs::write(index_file, index.to_string())?;
-    Ok(())
+    Ok(fs::write(index_file, index.to_string())?)
 }
 
 fn read_json(file: &Path) -> Result<Value> {
     let text = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     Ok(serde_json::from_slice(&text)?)
+}
+
+/// Reads the document of a descriptor.
+fn read_blob(layout: &Path, descriptor: &Value) -> Result<Value> {
+    let digest = descriptor["digest"].as_str().context("a descriptor has no digest")?;
+    read_json(&layout.join("blobs").join(digest.replacen(':', "/", 1)))
 }
 
 /// Writes a document of a layout, and sets the digest and the size in its descriptor.
@@ -104,7 +102,7 @@ fn write_blob(layout: &Path, descriptor: &mut Value, document: &Value) -> Result
 }
 
 fn skopeo(workspace: &Workspace, from: &str, to: &str) -> Result<()> {
-    run(workspace.command("skopeo").args(["copy", "--quiet", from, to]))
+    run(&mut command!(workspace, "skopeo", "copy", "--quiet", from, to))
         .context("`skopeo` is missing or failed (Debian package skopeo)")
 }
 
@@ -116,109 +114,82 @@ fn stage(release: &Release<'_>, program: &Program, folder: &Path, content: &Path
     if program.libraries.iter().any(|library| library == GCC_LIBRARY.0) {
         packages.extend([GCC_LIBRARY.1, GCC_LICENCE]);
     }
-    download(workspace, &packages, folder, &debian)?;
+    let mut apt =
+        command!(workspace, "apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download");
+    run(apt.args(&packages).current_dir(folder))
+        .context("the packages of Debian cannot be downloaded; run `apt-get update`")?;
+    for path in list(folder)? {
+        if path.extension().is_some_and(|extension| extension == "deb") {
+            run(&mut command!(workspace, "dpkg-deb", "--extract", path, &debian))?;
+        }
+    }
     copy(&program.path, &content.join("usr/bin/trunkline"))?;
     copy(&debian.join(LINKER), &content.join(LINKER))?;
-    let is_library = |name: &&String| !LINKER.ends_with(name.as_str());
-    for library in program.libraries.iter().filter(is_library) {
+    for library in program.libraries.iter().filter(|name| !LINKER.ends_with(name.as_str())) {
         let library = Path::new(LIBRARIES).join(library);
         copy(&debian.join(&library), &content.join(&library))?;
     }
-    let mut certificates = String::new();
-    let mut files: Vec<_> = fs::read_dir(debian.join("usr/share/ca-certificates/mozilla"))?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<_>>()?;
-    files.sort();
-    for file in files {
-        certificates += &fs::read_to_string(&file)?;
-    }
+    let certificates = list(&debian.join("usr/share/ca-certificates/mozilla"))?;
+    let certificates =
+        certificates.iter().map(fs::read_to_string).collect::<Result<String, _>>()?;
     ensure!(certificates.contains("BEGIN CERTIFICATE"), "root certificates are missing");
-    for (path, text) in [
-        (CERTIFICATES, certificates.as_str()),
-        (
-            "etc/passwd",
-            "root:x:0:0::/:/sbin/nologin\ntrunkline:x:65532:65532::/data:/sbin/nologin\n",
-        ),
-        ("etc/group", "root:x:0:\ntrunkline:x:65532:\n"),
-        ("etc/nsswitch.conf", "hosts: files dns\n"),
-    ] {
-        let file = content.join(path);
-        fs::create_dir_all(file.parent().context("a file has a folder")?)?;
-        fs::write(&file, text)?;
+    for (path, text) in FILES.into_iter().chain([(CERTIFICATES, &*certificates)]) {
+        write(&content.join(path), text)?;
     }
     for package in packages {
         let copyright = format!("usr/share/doc/{package}/copyright");
-        let from = debian.join(&copyright);
-        copy(&from, &content.join(copyright))?;
+        copy(&debian.join(&copyright), &content.join(&copyright))?;
     }
     release.copy_licences(&content.join("usr/share/doc/trunkline"))?;
-    run(workspace.command("chmod").args(["-R", "u+rwX,go+rX,go-w"]).arg(content))?;
+    release.set_modes(content)?;
     // Runtimes mount file systems at these.
     run(workspace.command("mkdir").args(["dev", "proc", "sys"].map(|name| content.join(name))))?;
     // The only user can write to these, whatever its number is.
-    run(workspace
-        .command("mkdir")
-        .args(["-m", "1777"])
-        .args([content.join("tmp"), content.join(DATA.trim_start_matches('/'))]))
+    let data = content.join(DATA.trim_start_matches('/'));
+    run(&mut command!(workspace, "mkdir", "-m", "1777", content.join("tmp"), data))
 }
 
-/// Downloads the packages of Debian, and unpacks them to a folder.
-fn download(workspace: &Workspace, packages: &[&str], folder: &Path, to: &Path) -> Result<()> {
-    run(workspace
-        .command("apt-get")
-        .current_dir(folder)
-        .args(["--quiet", "--quiet", "-o", "APT::Sandbox::User=root", "download"])
-        .args(packages))
-    .context("the packages of Debian cannot be downloaded; run `apt-get update`")?;
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "deb") {
-            run(workspace.command("dpkg-deb").arg("--extract").args([path.as_path(), to]))?;
-        }
-    }
-    Ok(())
+/// The sorted paths in a folder.
+fn list(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths =
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
 }
 
 /// Unpacks the image, and runs it in a sandbox with the user, environment and command of the image.
-pub(super) fn check(release: &Release<'_>, _tools: &Tools, files: &[PathBuf]) -> Result<Installed> {
-    let [file] = files else { unreachable!("`build` returns one file") };
+pub(super) fn check(release: &Release<'_>, files: &[PathBuf]) -> Result<Installed> {
+    let file = files.first().context("no file")?;
     let workspace = release.workspace;
     let folder = release.staging("oci-installed")?;
     let (layout, bundle) = (folder.join("layout"), folder.join("bundle"));
-    let install = timed(|| {
+    let ((), install) = timed(|| {
         let image = format!("{}:image", layout.display());
         skopeo(workspace, &format!("oci-archive:{}", file.display()), &format!("oci:{image}"))?;
-        let mut unpack = workspace.command("umoci");
-        run(unpack.args(["unpack", "--rootless", "--image", &image]).arg(&bundle))
+        run(&mut command!(workspace, "umoci", "unpack", "--rootless", "--image", &image, &bundle))
     })?;
-    let config: Value = serde_json::from_str(&fs::read_to_string(bundle.join("config.json"))?)?;
+    let config = read_json(&bundle.join("config.json"))?;
     let process = &config["process"];
-    let texts = |value: &Value| -> Result<Vec<String>> {
-        serde_json::from_value(value.clone()).context("invalid config.json of the image")
-    };
+    let texts = |value: &Value| serde_json::from_value::<Vec<String>>(value.clone());
     let data = folder.join("data");
     fs::create_dir(&data)?;
-    run(workspace.command("chmod").arg("1777").arg(&data))?;
+    run(&mut command!(workspace, "chmod", "1777", &data))?;
     session::database(&data)?;
     let sandbox = |arguments: &[&str]| -> Result<_> {
-        let mut command = workspace.command("bwrap");
-        command.args(["--unshare-all", "--share-net", "--die-with-parent", "--clearenv"]);
-        command.args(["--uid", USER, "--gid", USER, "--ro-bind"]);
-        command.arg(bundle.join("rootfs")).args(["/", "--bind"]).arg(&data).arg(DATA);
-        command.args(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--chdir"]);
-        command.arg(process["cwd"].as_str().context("the image has no working directory")?);
+        let mut bwrap = command!(workspace, "bwrap", "--unshare-all", "--share-net", "--clearenv");
+        bwrap.args(["--die-with-parent", "--uid", USER, "--gid", USER, "--ro-bind"]);
+        bwrap.arg(bundle.join("rootfs")).args(["/", "--bind"]).arg(&data).arg(DATA);
+        bwrap.args(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--chdir"]);
+        bwrap.arg(process["cwd"].as_str().context("the image has no working directory")?);
         for variable in texts(&process["env"])? {
             let (name, value) = variable.split_once('=').context("invalid variable")?;
-            command.args(["--setenv", name, value]);
+            bwrap.args(["--setenv", name, value]);
         }
         let given = texts(&process["args"])?;
-        let entrypoint = given.first().context("the image has no entry point")?;
-        Ok({
-            command.arg(entrypoint).args(arguments);
-            command
-        })
+        bwrap.arg(given.first().context("the image has no entry point")?).args(arguments);
+        Ok(bwrap)
     };
-    let first_answer = session::mcp(&mut sandbox(&["mcp", "--db", "app.db"])?)
+    let first_answer = session::mcp(&mut sandbox(&["mcp", "--db", "app.db"])?, &folder)
         .context("bubblewrap is missing or failed (Debian package bubblewrap)")?;
     let mut server = sandbox(&["serve", "app.db", "--listen", "127.0.0.1:0"])?;
     let client = bundle.join("rootfs/usr/bin/trunkline");

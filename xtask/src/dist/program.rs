@@ -1,35 +1,26 @@
 //! The program that all packages contain, with its completions and man pages.
 
-use std::ffi::OsStr;
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::str::FromStr;
 
 use anyhow::{Context, Result, ensure};
 
 use super::release::{Release, TARGET};
-use super::tools::Tools;
-use crate::workspace::{Workspace, output, run};
+use crate::workspace::{command, output, run};
+
+/// A version of glibc.
+type Glibc = (u32, u32);
 
 /// The oldest glibc that Rust's standard library supports.
-const OLDEST_GLIBC: Glibc = Glibc { major: 2, minor: 17 };
+const OLDEST_GLIBC: Glibc = (2, 17);
 
 /// The library of GCC that native builds require, and its Debian package. Builds with Zig do not.
 pub(super) const GCC_LIBRARY: (&str, &str) = ("libgcc_s.so.1", "libgcc-s1");
 
 /// The libraries of glibc. Others, except that of GCC, are not on every machine.
-const GLIBC_LIBRARIES: [&str; 8] = [
-    "ld-linux-x86-64.so.2",
-    "libc.so.6",
-    "libdl.so.2",
-    "libm.so.6",
-    "libpthread.so.0",
-    "libresolv.so.2",
-    "librt.so.1",
-    "libutil.so.1",
-];
+const GLIBC_LIBRARIES: &str = "ld-linux-x86-64.so.2 libc.so.6 libdl.so.2 libm.so.6 libpthread.so.0 \
+    libresolv.so.2 librt.so.1 libutil.so.1";
 
 /// The shells that the binary has completions for, and the names of their files.
 const COMPLETIONS: [(&str, &str); 5] = [
@@ -49,29 +40,20 @@ pub(super) struct Program {
     pub(super) man_pages: PathBuf,
 }
 
-/// A version of glibc.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Glibc {
-    major: u32,
-    minor: u32,
-}
-
 /// Builds the release for the oldest glibc, and returns its path.
-pub(super) fn build(workspace: &Workspace, tools: &Tools) -> Result<PathBuf> {
-    let target = format!("{TARGET}.{OLDEST_GLIBC}");
+pub(super) fn build(release: &Release<'_>) -> Result<PathBuf> {
+    let workspace = release.workspace;
+    let (major, minor) = OLDEST_GLIBC;
     let mut build = workspace.cargo(["zigbuild", "--profile=dist", "--locked", "--target"]);
-    build.arg(target).arg("--package=trunkline-cli");
+    build.arg(format!("{TARGET}.{major}.{minor}")).arg("--package=trunkline-cli");
     // cargo and cargo-zigbuild search for each other and for Zig on PATH.
-    build.env("PATH", tools.python_path()?);
-    build.env("CARGO_ZIGBUILD_CACHE_DIR", workspace.path("target/zig-cache"));
-    run(&mut build)?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(release.python()?.programs()).chain(std::env::split_paths(&path));
+    build.env("PATH", std::env::join_paths(folders)?);
+    run(build.env("CARGO_ZIGBUILD_CACHE_DIR", workspace.path("target/zig-cache")))?;
     let program = workspace.path("target").join(TARGET).join("dist/trunkline");
-    let needed = Glibc::of(workspace, &program)?;
-    ensure!(
-        needed <= OLDEST_GLIBC,
-        "{} requires glibc {needed}, not {OLDEST_GLIBC}",
-        program.display()
-    );
+    let needed = glibc(release, &program)?;
+    ensure!(needed <= OLDEST_GLIBC, "the program requires glibc {needed:?}");
     Ok(program)
 }
 
@@ -79,52 +61,47 @@ impl Program {
     /// Strips a built program, and lets it write its completions and man pages. Sets the version of glibc.
     pub(super) fn prepare(release: &mut Release<'_>, built: &Path) -> Result<Self> {
         let workspace = release.workspace;
-        let folder = release.staging("program")?;
-        let path = folder.join("trunkline");
-        run(workspace.command("strip").arg("-o").args([&path, built]))
+        let mut program = Self::empty(release)?;
+        let path = &program.path;
+        run(&mut command!(workspace, "strip", "-o", path, built))
             .context("`strip` is missing or failed (Debian package binutils)")?;
-        let libraries = libraries(workspace, &path)?;
-        let glibc = Glibc::of(workspace, &path)?.max(OLDEST_GLIBC);
-        set_glibc(release, glibc);
-        if libraries.iter().any(|library| library == GCC_LIBRARY.0) {
+        program.libraries = libraries(&output(&mut command!(workspace, "objdump", "-p", path))?)?;
+        set_glibc(release, glibc(release, path)?.max(OLDEST_GLIBC));
+        if program.libraries.iter().any(|library| library == GCC_LIBRARY.0) {
             let dependencies = format!("{}, {}", release.get("deb_depends"), GCC_LIBRARY.1);
             release.set("deb_depends", dependencies);
         }
-        let version = output(workspace.command(&path).arg("--version"))?;
+        let version = output(&mut command!(workspace, path, "--version"))?;
         let expected = format!("trunkline {}", release.get("version"));
         ensure!(version.trim() == expected, "`trunkline --version` is {version}, not {expected}");
-
-        let (completions, man_pages) = (folder.join("completions"), folder.join("man"));
-        fs::create_dir(&completions)?;
         for (shell, file) in COMPLETIONS {
-            let mut command = workspace.command(&path);
-            let script = output(command.args(["completions", shell]).stderr(Stdio::inherit()))?;
-            fs::write(completions.join(file), script)?;
+            let mut command = command!(workspace, path, "completions", shell);
+            let script = output(command.stderr(Stdio::inherit()))?;
+            fs::write(program.completions.join(file), script)?;
         }
-        fs::create_dir(&man_pages)?;
-        run(workspace.command(&path).args([OsStr::new("man"), man_pages.as_os_str()]))?;
-        Ok(Self { path, libraries, completions, man_pages })
+        run(&mut command!(workspace, path, "man", &program.man_pages))?;
+        Ok(program)
     }
 
     /// A shell script without completions and man pages, for checks of templates.
     pub(super) fn stub(release: &mut Release<'_>) -> Result<Self> {
-        let folder = release.staging("program")?;
-        let stub = Self {
-            path: folder.join("trunkline"),
-            libraries: Vec::new(),
-            completions: folder.join("completions"),
-            man_pages: folder.join("man"),
-        };
+        let stub = Self::empty(release)?;
         fs::write(&stub.path, "#!/bin/sh\n")?;
-        run(release.workspace.command("chmod").arg("755").arg(&stub.path))?;
-        for empty in [&stub.completions, &stub.man_pages] {
-            fs::create_dir(empty)?;
-        }
+        run(&mut command!(release.workspace, "chmod", "755", &stub.path))?;
         for (_, file) in COMPLETIONS {
             fs::write(stub.completions.join(file), "")?;
         }
         set_glibc(release, OLDEST_GLIBC);
         Ok(stub)
+    }
+
+    fn empty(release: &Release<'_>) -> Result<Self> {
+        let folder = release.staging("program")?;
+        let [path, completions, man_pages] =
+            ["trunkline", "completions", "man"].map(|name| folder.join(name));
+        fs::create_dir(&completions)?;
+        fs::create_dir(&man_pages)?;
+        Ok(Self { path, libraries: Vec::new(), completions, man_pages })
     }
 
     /// The size of the binary in bytes.
@@ -133,63 +110,38 @@ impl Program {
     }
 }
 
-fn set_glibc(release: &mut Release<'_>, glibc: Glibc) {
-    let Glibc { major, minor } = glibc;
-    release.set("glibc", glibc.to_string());
-    release.set("deb_depends", format!("libc6 (>= {glibc})"));
+fn set_glibc(release: &mut Release<'_>, (major, minor): Glibc) {
+    release.set("glibc", format!("{major}.{minor}"));
+    release.set("deb_depends", format!("libc6 (>= {major}.{minor})"));
     release.set("wheel_platform", format!("manylinux_{major}_{minor}_x86_64"));
 }
 
-fn libraries(workspace: &Workspace, program: &Path) -> Result<Vec<String>> {
-    let headers = output(workspace.command("objdump").arg("-p").arg(program))
-        .context("`objdump` is missing or failed (Debian package binutils)")?;
+/// The shared libraries in the headers of a program, all of which must be on every machine.
+fn libraries(headers: &str) -> Result<Vec<String>> {
     let needed = headers.lines().filter_map(|line| line.trim().strip_prefix("NEEDED"));
     let needed: Vec<String> = needed.map(|library| library.trim().to_owned()).collect();
-    ensure!(!needed.is_empty(), "{} requires no libraries", program.display());
-    for library in &needed {
-        ensure!(
-            GLIBC_LIBRARIES.contains(&library.as_str()) || library == GCC_LIBRARY.0,
-            "{} requires {library}, which is not on every machine",
-            program.display()
-        );
-    }
+    ensure!(!needed.is_empty(), "the program requires no libraries");
+    let is_known =
+        |name: &&String| GLIBC_LIBRARIES.split(' ').any(|it| it == *name) || *name == GCC_LIBRARY.0;
+    let unknown = needed.iter().find(|name| !is_known(name));
+    ensure!(unknown.is_none(), "the program requires {unknown:?}, which is not on every machine");
     Ok(needed)
 }
 
-impl Glibc {
-    /// The version that a binary requires: the newest of its symbols.
-    fn of(workspace: &Workspace, program: &Path) -> Result<Self> {
-        let symbols = output(workspace.command("objdump").arg("-T").arg(program))
-            .context("`objdump` is missing or failed (Debian package binutils)")?;
-        Self::newest(&symbols).context("the program uses no symbols of glibc")
-    }
-
-    fn newest(symbols: &str) -> Option<Self> {
-        symbols
-            .split("GLIBC_")
-            .skip(1)
-            .filter_map(|rest| {
-                rest.split(|c: char| !c.is_ascii_digit() && c != '.').next()?.parse().ok()
-            })
-            .max()
-    }
+/// The version that a binary requires: the newest of its symbols.
+fn glibc(release: &Release<'_>, program: &Path) -> Result<Glibc> {
+    let symbols = output(&mut command!(release.workspace, "objdump", "-T", program))
+        .context("`objdump` is missing or failed (Debian package binutils)")?;
+    newest_glibc(&symbols).context("the program uses no symbols of glibc")
 }
 
-impl FromStr for Glibc {
-    type Err = anyhow::Error;
-
-    /// Reads `2.17` and `2.2.5`, whose last part is ignored.
-    fn from_str(text: &str) -> Result<Self> {
-        let (major, rest) = text.split_once('.').context("no minor version")?;
-        let minor = rest.split('.').next().unwrap_or(rest);
-        Ok(Self { major: major.parse()?, minor: minor.parse()? })
-    }
-}
-
-impl fmt::Display for Glibc {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
+/// Reads `GLIBC_2.17` and `GLIBC_2.2.5`, whose last part is ignored.
+fn newest_glibc(symbols: &str) -> Option<Glibc> {
+    let version = |rest: &str| {
+        let mut parts = rest.split(|c: char| !c.is_ascii_digit());
+        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    };
+    symbols.split("GLIBC_").skip(1).filter_map(version).max()
 }
 
 #[cfg(test)]
@@ -197,15 +149,14 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(symbols: &str, expected: Option<&str>) {
-        let newest = Glibc::newest(symbols).map(|glibc| glibc.to_string());
-        assert_eq!(newest.as_deref(), expected, "{symbols}");
+    fn check(symbols: &str, expected: Option<Glibc>) {
+        assert_eq!(newest_glibc(symbols), expected, "{symbols}");
     }
 
     #[test]
     fn newest_glibc_of_symbols() {
-        check("(GLIBC_2.2.5) read\n(GLIBC_2.17) clock_gettime\n(GLIBC_2.3) x", Some("2.17"));
-        check("(GLIBC_2.9) a (GLIBC_2.10) b", Some("2.10"));
+        check("(GLIBC_2.2.5) read\n(GLIBC_2.17) clock_gettime\n(GLIBC_2.3) x", Some((2, 17)));
+        check("(GLIBC_2.9) a (GLIBC_2.10) b", Some((2, 10)));
         check("(GCC_3.0) _Unwind_Resume\n(GLIBC_PRIVATE) x", None);
     }
 }

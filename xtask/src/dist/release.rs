@@ -1,17 +1,20 @@
-//! The values of a release, and the templates that they are written to.
+//! The values of a release, the templates that they are written to, and the tools of packages.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde::Deserialize;
 
 use crate::metadata::Metadata;
-use crate::workspace::Workspace;
+use crate::peers::{self, Python};
+use crate::workspace::{Workspace, command};
 
-/// The folder of the templates.
+/// The folder of the templates, and that of the lock files of tools.
 const TEMPLATES: &str = "packaging";
+const TOOLS: &str = "packaging/tools";
 
 /// The platform that packages are built for. Rust's standard library of another one is required to build for it.
 pub(super) const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -26,23 +29,18 @@ const PLATFORM: [(&str, &str); 6] = [
     ("mcpb_platform", "linux"),
 ];
 
-/// `[workspace.metadata.dist]` of the manifest.
-#[derive(Deserialize)]
-struct Publisher {
-    repository: String,
-    maintainer: String,
-}
-
-#[derive(Deserialize)]
-struct WorkspaceMetadata {
-    dist: Publisher,
-}
-
 /// The values of a release, and the folder that its files are written to.
 pub(crate) struct Release<'w> {
     pub(super) workspace: &'w Workspace,
     pub(super) folder: PathBuf,
     values: BTreeMap<&'static str, String>,
+}
+
+/// The times of an installation.
+pub(super) struct Installed {
+    pub(super) install: Duration,
+    /// From the start of the program to its first answer.
+    pub(super) first_answer: Duration,
 }
 
 impl<'w> Release<'w> {
@@ -51,22 +49,23 @@ impl<'w> Release<'w> {
         let metadata = Metadata::load(workspace)?;
         let program = metadata.members().find(|member| member.name == "trunkline-cli");
         let program = program.context("the workspace has no package trunkline-cli")?;
-        let WorkspaceMetadata { dist } = serde_json::from_value(metadata.metadata.clone())
-            .context("Cargo.toml has no valid [workspace.metadata.dist]")?;
-        let description = program.others["description"].as_str().map(str::to_owned);
-        let mcp_name = mcp_name(&dist.repository)?;
+        let dist = |key: &str| {
+            let value = metadata.metadata["dist"][key].as_str().map(str::to_owned);
+            value.with_context(|| format!("no {key} in [workspace.metadata.dist] of Cargo.toml"))
+        };
+        let repository = dist("repository")?;
         let mut values: BTreeMap<_, _> =
             PLATFORM.into_iter().map(|(name, value)| (name, value.to_owned())).collect();
         values.extend([
             ("version", program.version.clone()),
-            ("description", description.context("trunkline-cli has no description")?),
-            ("mcp_name", mcp_name),
+            ("description", program.others["description"].as_str().unwrap_or_default().to_owned()),
+            ("mcp_name", mcp_name(&repository)?),
             // The names that cargo-binstall has.
-            ("repo", dist.repository.clone()),
+            ("repo", repository.clone()),
             ("bin", "trunkline".to_owned()),
             ("binary-ext", String::new()),
-            ("repository", dist.repository),
-            ("maintainer", dist.maintainer),
+            ("repository", repository),
+            ("maintainer", dist("maintainer")?),
         ]);
         Ok(Self { workspace, folder: workspace.fresh_folder(folder)?, values })
     }
@@ -89,11 +88,14 @@ impl<'w> Release<'w> {
         self.folder.join(name)
     }
 
+    /// The URL of a file of the release.
+    pub(super) fn url(&self, file: &str) -> String {
+        format!("{}/releases/download/v{}/{file}", self.get("repository"), self.get("version"))
+    }
+
     /// An empty folder for the content of a package, outside the folder of files.
     pub(super) fn staging(&self, name: &str) -> Result<PathBuf> {
-        let output = self.folder.file_name().context("the folder has a name")?.to_string_lossy();
-        self.workspace
-            .fresh_folder(Path::new("target").join(format!("{output}-staging")).join(name))
+        self.workspace.fresh_folder(self.folder.with_extension("staging").join(name))
     }
 
     /// Replaces `{{name}}` in text by the values.
@@ -112,27 +114,45 @@ impl<'w> Release<'w> {
 
     /// The rendered text of a template.
     pub(super) fn template(&self, name: &str) -> Result<String> {
-        let path = Path::new(TEMPLATES).join(name);
-        let text = self.workspace.read(&path)?;
-        self.render(&text).with_context(|| format!("invalid template {}", path.display()))
+        let text = self.workspace.read(&Path::new(TEMPLATES).join(name))?;
+        self.render(&text).with_context(|| format!("invalid template {name}"))
     }
 
     /// Writes a template to a file. Creates its folder, and keeps the mode of the template.
     pub(super) fn write(&self, template: &str, to: &Path) -> Result<()> {
-        let text = self.template(template)?;
-        create_parent(to)?;
-        let source = self.workspace.path(TEMPLATES).join(template);
-        fs::write(to, text)
-            .and_then(|()| fs::set_permissions(to, fs::metadata(&source)?.permissions()))
-            .with_context(|| format!("cannot write {}", to.display()))
+        copy(&self.workspace.path(TEMPLATES).join(template), to)?;
+        Ok(fs::write(to, self.template(template)?)?)
     }
 
     /// Copies both licences to a folder.
     pub(super) fn copy_licences(&self, folder: &Path) -> Result<()> {
-        for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
-            copy(&self.workspace.path(name), &folder.join(name))?;
-        }
-        Ok(())
+        ["LICENSE-APACHE", "LICENSE-MIT"]
+            .into_iter()
+            .try_for_each(|name| copy(&self.workspace.path(name), &folder.join(name)))
+    }
+
+    /// The modes of a package, whatever the umask is.
+    pub(super) fn set_modes(&self, folder: &Path) -> Result<()> {
+        crate::workspace::run(&mut command!(
+            self.workspace,
+            "chmod",
+            "-R",
+            "u+rwX,go+rX,go-w",
+            folder
+        ))
+    }
+
+    /// The tools of Python at pinned versions.
+    pub(super) fn python(&self) -> Result<Python> {
+        let lock = Path::new(TOOLS).join("requirements.txt");
+        Python::with(self.workspace, "packaging-python", Some(&lock))
+    }
+
+    /// The command that checks, packs and unpacks MCP bundles.
+    pub(super) fn mcpb(&self) -> Result<Command> {
+        let tools =
+            peers::install_packages(self.workspace, "packaging-node", Path::new(TOOLS), &[])?;
+        Ok(self.workspace.command(tools.join("node_modules/.bin/mcpb")))
     }
 }
 
@@ -147,15 +167,25 @@ fn mcp_name(repository: &str) -> Result<String> {
 
 /// Copies a file and its mode. Creates the folder.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
-    create_parent(to)?;
+    write(to, "")?;
     fs::copy(from, to)
         .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
     Ok(())
 }
 
-fn create_parent(file: &Path) -> Result<()> {
-    let parent = file.parent().context("a file has a folder")?;
-    fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))
+/// Writes a file. Creates the folder.
+pub(super) fn write(file: &Path, text: &str) -> Result<()> {
+    fs::create_dir_all(file.parent().context("a file has a folder")?)?;
+    fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+}
+
+pub(super) fn file_name(file: &Path) -> Result<String> {
+    Ok(file.file_name().context("the path has no file name")?.to_string_lossy().into_owned())
+}
+
+pub(super) fn timed<T>(run: impl FnOnce() -> Result<T>) -> Result<(T, Duration)> {
+    let start = Instant::now();
+    Ok((run()?, start.elapsed()))
 }
 
 #[cfg(test)]
