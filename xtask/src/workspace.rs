@@ -134,7 +134,7 @@ impl Drop for Process {
     }
 }
 
-/// Polls until a value is there. Fails at the deadline with the last error, which says what is missing.
+/// Polls until a value is there. Fails at the deadline; `missing` says what is not there.
 pub(crate) fn wait_for<T>(
     deadline: Duration,
     mut poll: impl FnMut() -> Result<Option<T>>,

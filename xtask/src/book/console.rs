@@ -3,15 +3,14 @@
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::expect::matches;
 use super::page::{self, Page};
-use crate::workspace::status_within;
+use crate::workspace::{Process, status_within, wait_for};
 
 /// The address that pages show. A free port takes the place of its port.
 const DOCUMENTED: &str = "127.0.0.1:8080";
@@ -19,17 +18,12 @@ const DOCUMENTED: &str = "127.0.0.1:8080";
 /// Per command.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-const TICK: Duration = Duration::from_millis(20);
-
 /// A directory, and a free address for servers.
 pub(super) struct Sandbox {
     folder: PathBuf,
     path: std::ffi::OsString,
     address: SocketAddr,
 }
-
-/// A server in the background. Dropped, it is killed.
-struct Server(Child);
 
 impl Sandbox {
     pub(super) fn new(folder: &Path, program: &Path) -> Result<Self> {
@@ -64,8 +58,7 @@ impl Sandbox {
                 self.execute(command)
             };
             let page::Command { line, text, output } = command;
-            let address = self.address.to_string();
-            match printed.map(|printed| printed.replace(&address, DOCUMENTED)) {
+            match printed {
                 Ok(printed) if output.is_empty() || matches(output, &printed) => {}
                 Ok(printed) => failures.push(format!(
                     "{line}: `{text}` printed\n{printed}\nbut the page shows\n{output}"
@@ -77,34 +70,33 @@ impl Sandbox {
     }
 
     /// Starts a server, and waits until it accepts connections and has printed what the page shows.
-    fn serve(&self, command: &page::Command) -> Result<(Server, String)> {
+    fn serve(&self, command: &page::Command) -> Result<(Process, String)> {
         let log = self.folder.join("server.log");
         let mut shell = self.shell(&format!("exec {}", command.text));
-        let child = shell.stdout(File::create(&log)?).spawn().context("cannot start sh")?;
-        let mut server = Server(child);
-        let start = Instant::now();
-        loop {
-            let printed = fs::read_to_string(&log)?;
+        let mut server = Process::start(shell.stdout(File::create(&log)?))?;
+        let address = self.address.to_string();
+        let read =
+            || Ok::<_, anyhow::Error>(fs::read_to_string(&log)?.replace(&address, DOCUMENTED));
+        let poll = || {
+            let printed = read()?;
             let is_started = TcpStream::connect(self.address).is_ok();
-            let shown = printed.replace(&self.address.to_string(), DOCUMENTED);
-            if is_started && (command.output.is_empty() || matches(&command.output, &shown)) {
-                return Ok((server, printed));
+            if is_started && (command.output.is_empty() || matches(&command.output, &printed)) {
+                return Ok(Some(printed));
             }
-            if let Some(status) = server.0.try_wait()? {
-                bail!("the server ended ({status}):\n{printed}");
-            }
-            if start.elapsed() > DEADLINE {
-                bail!("after {} s the server had printed\n{printed}", DEADLINE.as_secs());
-            }
-            thread::sleep(TICK);
-        }
+            let ended = server.0.try_wait()?;
+            ensure!(ended.is_none(), "the server has ended:\n{printed}");
+            Ok(None)
+        };
+        let missing = || format!("not printed by the server: {:?}", read());
+        let printed = wait_for(DEADLINE, poll, missing)?;
+        Ok((server, printed))
     }
 
     fn execute(&self, command: &page::Command) -> Result<String> {
         let path = self.folder.join("output.log");
         let mut shell = self.shell(&command.text);
         let status = status_within(DEADLINE, shell.stdout(File::create(&path)?))?;
-        let printed = fs::read_to_string(path)?;
+        let printed = fs::read_to_string(path)?.replace(&self.address.to_string(), DOCUMENTED);
         // A page may show a failure, with its output.
         if !status.success() && command.output.is_empty() {
             bail!("{status}:\n{printed}");
@@ -126,13 +118,5 @@ impl Sandbox {
         shell.env("TRUNKLINE_LISTEN", &address).env("TRUNKLINE_URL", format!("http://{address}"));
         shell.current_dir(&self.folder).stdin(Stdio::null());
         shell
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Both fail only if the process has ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }

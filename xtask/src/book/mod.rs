@@ -6,13 +6,14 @@ mod page;
 
 use std::fs;
 use std::iter;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, ensure};
 
+use self::console::Sandbox;
 use self::page::Page;
 use crate::peers;
-use crate::workspace::{Workspace, output, run as run_command};
+use crate::workspace::{Workspace, command, output, run as run_command};
 
 /// The page with the help texts of the program, which this step generates.
 const COMMAND_LINE: &str = "docs/reference/command-line.md";
@@ -21,8 +22,8 @@ const COMMAND_LINE: &str = "docs/reference/command-line.md";
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let program = workspace.build("trunkline")?;
     let mdbook = peers::cargo_tool(workspace, "mdbook", "0.5.4", &[])?;
-    let mut build = workspace.command(mdbook);
-    run_command(build.args(["build", "docs", "--dest-dir"]).arg(workspace.path("target/book")))?;
+    let target = workspace.path("target/book");
+    run_command(&mut command!(workspace, mdbook, "build", "docs", "--dest-dir", target))?;
 
     let folder = workspace.fresh_folder("target/console")?;
     let mut blocks = 0;
@@ -32,38 +33,28 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
             "{COMMAND_LINE} is out of date; update it with `cargo xtask book-update`"
         ));
     }
-    for path in pages(workspace)? {
-        let page = Page::parse(&workspace.read(&path)?);
-        if page.commands.is_empty() {
+    for path in workspace.files("md")? {
+        if path != Path::new("README.md") && !path.starts_with("docs") {
             continue;
         }
-        println!("{}: {} commands", path.display(), page.commands.len());
+        let page = Page::parse(&workspace.read(&path)?);
         blocks += page.commands.len();
-        let name = path.to_string_lossy().replace('/', "-");
-        let sandbox = console::Sandbox::new(&folder.join(name), &program)?;
-        let failed = sandbox.run(&page)?.into_iter();
-        failures.extend(failed.map(|failure| format!("{}:{failure}", path.display())));
+        if !page.commands.is_empty() {
+            println!("{}: {} commands", path.display(), page.commands.len());
+            let name = path.to_string_lossy().replace('/', "-");
+            let failed = Sandbox::new(&folder.join(name), &program)?.run(&page)?;
+            failures.extend(failed.iter().map(|failure| format!("{}:{failure}", path.display())));
+        }
     }
     println!("{blocks} commands were executed");
-    if !failures.is_empty() {
-        bail!("{}", failures.join("\n\n"));
-    }
+    ensure!(failures.is_empty(), "{}", failures.join("\n\n"));
     Ok(())
 }
 
 /// Writes the generated page.
 pub(crate) fn update(workspace: &Workspace) -> Result<()> {
-    let program = workspace.build("trunkline")?;
-    let path = workspace.path(COMMAND_LINE);
-    fs::write(&path, command_line(workspace, &program)?)
-        .with_context(|| format!("cannot write {}", path.display()))
-}
-
-fn pages(workspace: &Workspace) -> Result<Vec<PathBuf>> {
-    let mut pages = workspace.files("md")?;
-    pages.retain(|path| path == Path::new("README.md") || path.starts_with("docs"));
-    pages.sort();
-    Ok(pages)
+    let page = command_line(workspace, &workspace.build("trunkline")?)?;
+    Ok(fs::write(workspace.path(COMMAND_LINE), page)?)
 }
 
 fn command_line(workspace: &Workspace, program: &Path) -> Result<String> {

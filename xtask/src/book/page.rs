@@ -35,25 +35,15 @@ impl Page {
             } else if !is_console {
                 content += line;
                 content.push('\n');
-            } else {
-                match commands.last_mut() {
-                    Some(last) if last.is_open() => {
-                        last.text.push('\n');
-                        last.text += line;
-                    }
-                    last => match (line.strip_prefix("$ "), last) {
-                        (Some(text), _) => commands.push(Command {
-                            line: index + 1,
-                            text: text.to_owned(),
-                            output: String::new(),
-                        }),
-                        (None, Some(last)) => {
-                            last.output += line;
-                            last.output.push('\n');
-                        }
-                        (None, None) => {}
-                    },
-                }
+            } else if let Some(last) = commands.last_mut().filter(|last| last.is_open()) {
+                last.text.push('\n');
+                last.text += line;
+            } else if let Some(text) = line.strip_prefix("$ ") {
+                let (line, text, output) = (index + 1, text.to_owned(), String::new());
+                commands.push(Command { line, text, output });
+            } else if let Some(last) = commands.last_mut() {
+                last.output += line;
+                last.output.push('\n');
             }
         }
         Self { commands, files }
@@ -70,25 +60,17 @@ fn path(content: &str) -> Option<&str> {
 impl Command {
     /// Whether the command continues on the next line: after a backslash, or within quotes.
     fn is_open(&self) -> bool {
-        if !self.output.is_empty() {
-            return false;
-        }
-        let mut quote = None;
-        let mut chars = self.text.chars();
-        while let Some(char) = chars.next() {
+        let (mut quote, mut is_escaped) = (None, false);
+        for char in self.text.chars() {
             match (quote, char) {
-                (None | Some('"'), '\\') => {
-                    let is_last = chars.next().is_none();
-                    if is_last {
-                        return true;
-                    }
-                }
+                _ if is_escaped => is_escaped = false,
+                (None | Some('"'), '\\') => is_escaped = true,
                 (None, '\'' | '"') => quote = Some(char),
                 (Some(open), close) if open == close => quote = None,
                 _ => {}
             }
         }
-        quote.is_some()
+        self.output.is_empty() && (is_escaped || quote.is_some())
     }
 
     /// Whether the command is a server, which runs until the next one starts or the page ends.
