@@ -1,140 +1,78 @@
 //! The steps of `cargo xtask ci`.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::agent;
-use crate::bench;
-use crate::book;
-use crate::clojure;
-use crate::conformance;
-use crate::console;
-use crate::dist;
-use crate::doc_index;
-use crate::example_tools;
-use crate::inspector;
-use crate::monitoring;
-use crate::openrpc;
-use crate::publish;
-use crate::sdk;
-use crate::suite;
-use crate::tidy;
-use crate::tokens;
-use crate::upstreams;
 use crate::workspace::{Workspace, run as run_command};
+use crate::{agent, bench, book, clojure, conformance, console, dist, doc_index, example_tools};
+use crate::{inspector, monitoring, openrpc, publish, sdk, suite, tidy, tokens, upstreams};
 
-pub(crate) struct Step {
-    pub(crate) name: &'static str,
-    pub(crate) about: &'static str,
-    check: fn(&Workspace) -> Result<()>,
-}
+/// A step: its name, what it checks, and the check.
+pub(crate) type Step = (&'static str, &'static str, fn(&Workspace) -> Result<()>);
 
 /// The steps of `cargo xtask ci`, in order. Each has found regressions, and takes little time after `test`, which compiles
 /// the programs that later steps use.
 pub(crate) const GATE: &[Step] = &[
-    step("fmt", "the code is formatted", fmt),
-    step("tidy", "the project's own rules are followed", tidy::run),
-    step("clippy", "no warnings, tests and examples included", clippy),
-    step("test", "`cargo test --workspace`: unit, integration and documentation tests", test),
-    step(
-        "postgres",
-        "the back end of PostgreSQL, the contract of both engines, and stores",
-        postgres,
-    ),
-    step("nodes", "clients do not notice that a server of several nodes is restarted", nodes),
-    step("example-tools", "the tools in examples/tools work", example_tools::run),
-    step(
+    ("fmt", "the code is formatted", fmt),
+    ("tidy", "the project's own rules are followed", tidy::run),
+    ("clippy", "no warnings, tests and examples included", clippy),
+    ("test", "`cargo test --workspace`: all tests without other programs", |workspace| {
+        suite::run(workspace, &[], &[])
+    }),
+    ("postgres", "the back end of PostgreSQL, the contract of both engines, and stores", postgres),
+    ("nodes", "clients do not notice that a server of several nodes is restarted", nodes),
+    ("example-tools", "the tools in examples/tools work", example_tools::run),
+    (
         "sdk",
-        "the official MCP SDKs for Python and TypeScript, and FastMCP, use all features of the server",
+        "the official MCP SDKs for Python and TypeScript, and FastMCP, use all features",
         sdk::run,
     ),
-    step("conformance", "the official conformance suite accepts the server", conformance::run),
-    step(
-        "agent",
-        "an agent answers questions about Chinook, and the history records every hop",
-        agent::run,
-    ),
-    step("tokens", "the list of tools costs few tokens", tokens::run),
-    step(
-        "instructions",
-        "requests need no more instructions than recorded",
-        bench::check_instructions,
-    ),
+    ("conformance", "the official conformance suite accepts the server", conformance::run),
+    ("agent", "an agent answers questions, and the history records every hop", agent::run),
+    ("tokens", "the list of tools costs few tokens", tokens::run),
+    ("instructions", "requests need no more instructions than recorded", bench::check_instructions),
 ];
 
 /// The further steps of `cargo xtask ci --all`.
 pub(crate) const REST: &[Step] = &[
-    step("features", "no warnings in libraries without their default features", features),
-    step(
-        "unified",
-        "the libraries work with features of serde_json that other dependencies may enable",
-        unified,
-    ),
-    step("rmcp", "the official MCP SDK for Rust uses all features of the server", sdk::run_rmcp),
-    step("doc", "the API documentation builds without warnings, and its indexes are short", doc),
-    step("book", "the documentation builds, and its commands print what it shows", book::run),
-    step(
+    ("features", "no warnings in libraries without their default features", features),
+    ("unified", "the libraries work with other features of serde_json", unified),
+    ("rmcp", "the official MCP SDK for Rust uses all features of the server", sdk::run_rmcp),
+    ("doc", "the API documentation builds without warnings, and its indexes are short", doc),
+    ("book", "the documentation builds, and its commands print what it shows", book::run),
+    (
         "inspector",
         "MCP Inspector calls every tool, and reads resources and prompts",
         inspector::run,
     ),
-    step(
-        "upstreams",
-        "the MCP client, its commands and the gateway use servers of others",
-        upstreams::run,
-    ),
-    step("console", "the web console works in Chromium, page by page", console::run),
-    step(
-        "monitoring",
-        "the queries of the dashboard and the alerts have data in Prometheus",
-        monitoring::run,
-    ),
-    step(
-        "openrpc",
-        "OpenRPC documents are valid, and generated clients call the server",
-        openrpc::run,
-    ),
-    step(
-        "clojure",
-        "EDN is compatible with Clojure, and a Clojure client calls the server",
-        clojure::run,
-    ),
-    step("package", "each crate can be published", publish::packages),
-    step(
-        "dist-check",
-        "the templates of packages are valid, and the npm launcher works",
-        dist::check,
-    ),
-    step("semver", "no breaking changes since the last release", publish::semver),
-    step("bench-check", "the benchmarks still compile", bench_check),
+    ("upstreams", "the MCP client, its commands and the gateway use other servers", upstreams::run),
+    ("console", "the web console works in Chromium, page by page", console::run),
+    ("monitoring", "the queries of the dashboard and the alerts have data", monitoring::run),
+    ("openrpc", "OpenRPC documents are valid, and generated clients call the server", openrpc::run),
+    ("clojure", "EDN is compatible with Clojure, and a client calls the server", clojure::run),
+    ("package", "each crate can be published", publish::packages),
+    ("dist-check", "the templates of packages and the npm launcher are valid", dist::check),
+    ("semver", "no breaking changes since the last release", publish::semver),
+    ("bench-check", "the benchmarks still compile", bench_check),
 ];
 
-const fn step(
-    name: &'static str,
-    about: &'static str,
-    check: fn(&Workspace) -> Result<()>,
-) -> Step {
-    Step { name, about, check }
-}
-
-impl Step {
-    /// Runs the step and prints its duration.
-    fn run(&self, workspace: &Workspace) -> Result<()> {
-        let Self { name, about, check } = self;
-        println!("\n== {name}: {about}");
-        let start = Instant::now();
-        let result = check(workspace);
-        let verdict = if result.is_ok() { "ok" } else { "FAILED" };
-        println!("== {name}: {verdict} in {:.1} s", start.elapsed().as_secs_f64());
-        result.with_context(|| format!("{name} failed (to repeat it: `cargo xtask {name}`)"))
-    }
+/// Runs a step and prints its duration.
+fn run_one(workspace: &Workspace, (name, about, check): Step) -> Result<String> {
+    println!("\n== {name}: {about}");
+    let start = Instant::now();
+    let result = check(workspace);
+    let verdict = if result.is_ok() { "ok" } else { "FAILED" };
+    let time = format!("{name:<13} {verdict:<6} {:>7.1} s", start.elapsed().as_secs_f64());
+    println!("== {time}");
+    result.with_context(|| format!("{name} failed (to repeat it: `cargo xtask {name}`)"))?;
+    Ok(time)
 }
 
 /// Runs the step with this name, if there is one.
 pub(crate) fn run_step(workspace: &Workspace, name: &str) -> Option<Result<()>> {
-    let step = GATE.iter().chain(REST).find(|step| step.name == name)?;
-    let result = step.run(workspace);
+    let step = GATE.iter().chain(REST).find(|(step, ..)| *step == name)?;
+    let result = run_one(workspace, *step);
     // Reported in any case.
     let flaky = suite::report_flaky();
     Some(result.and(flaky))
@@ -148,78 +86,67 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
         _ => bail!("`ci` takes only `--all`, got {arguments:?}"),
     };
     let start = Instant::now();
-    let mut times = String::new();
-    let mut failures = Vec::new();
-    let mut add_time = |name: &str, took: Duration| {
-        times += &format!("  {name:<13} {:>7.1} s\n", took.as_secs_f64());
-    };
+    let (mut times, mut failures) = (Vec::new(), Vec::new());
     for step in GATE.iter().chain(rest) {
-        let start = Instant::now();
-        failures.extend(step.run(workspace).err());
-        add_time(step.name, start.elapsed());
+        match run_one(workspace, *step) {
+            Ok(time) => times.push(time),
+            Err(failure) => failures.push(format!("{failure:#}")),
+        }
     }
-    add_time("total", start.elapsed());
-    failures.extend(suite::report_flaky().err());
-    println!("\n{times}");
-    ensure!(failures.is_empty(), "{} failures\n\n{}", failures.len(), list(&failures));
+    failures.extend(suite::report_flaky().err().map(|failure| format!("{failure:#}")));
+    println!("\n{}\ntotal: {:.1} s", times.join("\n"), start.elapsed().as_secs_f64());
+    ensure!(failures.is_empty(), "{} failures\n\n{}", failures.len(), failures.join("\n\n"));
     println!("ci: all {} steps passed", GATE.len() + rest.len());
     Ok(())
 }
 
-fn list(failures: &[anyhow::Error]) -> String {
-    failures.iter().map(|failure| format!("{failure:#}")).collect::<Vec<_>>().join("\n\n")
-}
-
+/// The packages of each workspace. With `--all`, cargo would format those of their path dependencies again.
 fn fmt(workspace: &Workspace) -> Result<()> {
-    let advice = "run `cargo fmt --all` to fix it, in `bench/` and `unified/` as well";
-    run_command(&mut workspace.cargo(["fmt", "--all", "--check"])).context(advice)?;
-    run_command(&mut workspace.cargo([
-        "fmt",
-        "--manifest-path=bench/Cargo.toml",
-        "--package=trunkline-bench",
-        "--package=trunkline-bench-pair",
-        "--package=rmcp-client",
-        "--check",
-    ]))
-    .context(advice)?;
-    run_command(&mut workspace.cargo([
-        "fmt",
-        "--manifest-path=unified/Cargo.toml",
-        "--package=trunkline-unified",
-        "--check",
-    ]))
-    .context(advice)
+    let bench = ["-p=trunkline-bench", "-p=trunkline-bench-pair", "-p=rmcp-client"];
+    for (manifest, packages) in [
+        ("Cargo.toml", &["--all"][..]),
+        ("bench/Cargo.toml", &bench),
+        ("unified/Cargo.toml", &["-p=trunkline-unified"]),
+    ] {
+        let mut fmt = workspace.cargo(["fmt", "--manifest-path", manifest]);
+        run_command(fmt.args(packages).arg("--check"))
+            .with_context(|| format!("`cargo fmt --manifest-path {manifest}` fixes it"))?;
+    }
+    Ok(())
 }
 
 fn postgres(workspace: &Workspace) -> Result<()> {
-    let advice =
-        "PostgreSQL and PgBouncer are required: `apt-get install postgresql pgbouncer` on Debian";
-    suite::run(workspace, &["--test=postgres"], &["--include-ignored"]).context(advice)?;
-    suite::run(workspace, &["--lib"], &["tests::texts_are_split", "--include-ignored"])
-        .context(advice)?;
-    suite::run(workspace, &["--test=it"], &["postgres::", "--include-ignored"]).context(advice)
+    for (target, filter) in [
+        (&["--test=postgres"][..], None),
+        (&["--lib"], Some("tests::texts_are_split")),
+        (&["--test=it"], Some("postgres::")),
+    ] {
+        let filter: Vec<&str> = filter.into_iter().chain(["--include-ignored"]).collect();
+        suite::run(workspace, target, &filter)
+            .context("if it is missing: `apt-get install postgresql pgbouncer` on Debian")?;
+    }
+    Ok(())
 }
 
 fn nodes(workspace: &Workspace) -> Result<()> {
-    let advice = "PostgreSQL and nginx are required: `apt-get install postgresql nginx` on Debian";
-    suite::run(workspace, &["--test=it"], &["nodes::", "--include-ignored"]).context(advice)
+    suite::run(workspace, &["--test=it"], &["nodes::", "--include-ignored"])
+        .context("if it is missing: `apt-get install postgresql nginx` on Debian")
 }
 
 /// Two configurations: the default features, and the program without them, as a user installs it. The features of
-/// dependencies for tests are not enabled in the latter.
+/// dependencies for tests are not enabled in the latter. Some test targets are not default ones, since
+/// `cargo xtask postgres` and `cargo xtask soak` run them.
 fn clippy(workspace: &Workspace) -> Result<()> {
     lint(workspace, &["--workspace", "--all-targets"])?;
-    // Not default targets, since `cargo xtask postgres` and `cargo xtask soak` run them.
     lint(workspace, &["--workspace", "--test=postgres", "--test=soak"])?;
     lint(workspace, &["--package=trunkline-cli", "--bins", "--no-default-features"])
 }
 
 /// Some code is compiled only without the default features.
 fn features(workspace: &Workspace) -> Result<()> {
-    for library in ["trunkline", "trunkline-mcp", "trunkline-records", "trunkline-sql"] {
-        lint(workspace, &["--package", library, "--lib", "--no-default-features"])?;
-    }
-    Ok(())
+    ["trunkline", "trunkline-mcp", "trunkline-resources", "trunkline-sql"].into_iter().try_for_each(
+        |library| lint(workspace, &["--package", library, "--lib", "--no-default-features"]),
+    )
 }
 
 fn lint(workspace: &Workspace, selection: &[&str]) -> Result<()> {
@@ -232,26 +159,12 @@ fn doc(workspace: &Workspace) -> Result<()> {
     doc_index::check(workspace)
 }
 
-fn test(workspace: &Workspace) -> Result<()> {
-    suite::run(workspace, &[], &[])
-}
-
 fn unified(workspace: &Workspace) -> Result<()> {
-    run_command(&mut workspace.cargo([
-        "test",
-        "--manifest-path=unified/Cargo.toml",
-        "--target-dir=target/unified",
-        "--locked",
-    ]))
+    let target = ["--manifest-path=unified/Cargo.toml", "--target-dir=target/unified"];
+    run_command(workspace.cargo(["test", "--locked"]).args(target))
 }
 
 fn bench_check(workspace: &Workspace) -> Result<()> {
-    run_command(&mut workspace.cargo([
-        "check",
-        "--manifest-path=bench/Cargo.toml",
-        "--target-dir=target/bench-check",
-        "--workspace",
-        "--all-targets",
-        "--locked",
-    ]))
+    let target = ["--manifest-path=bench/Cargo.toml", "--target-dir=target/bench-check"];
+    run_command(workspace.cargo(["check", "--locked", "--workspace", "--all-targets"]).args(target))
 }

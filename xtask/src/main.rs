@@ -83,23 +83,25 @@ fn run(args: &[String]) -> Result<()> {
 }
 
 fn usage() -> String {
-    let mut usage = String::from(
-        "usage: cargo xtask <task>\n\n  ci             these steps, in this order; reports all failures at the end\n",
-    );
     let list = |steps: &[ci::Step]| -> String {
-        steps.iter().map(|step| format!("  {:<13}  {}\n", step.name, step.about)).collect()
+        steps.iter().map(|(name, about, _)| format!("  {name:<15}  {about}\n")).collect()
     };
-    usage += &list(ci::GATE);
-    usage += "\n  ci --all       these steps, too\n";
-    usage += &list(ci::REST);
-    usage += "\n  dist             build all packages, install each and use it; `cargo xtask dist [PROGRAM]`";
-    usage += "\n  publish-dry-run  publish without the upload; takes minutes";
-    usage += "\n  bench            compare the server with others; see `cargo xtask bench --help`";
-    usage += "\n  cluster          restart nodes and PostgreSQL under load, and measure; see `cargo xtask cluster --help`";
-    usage += "\n  book-update      write the generated page of the documentation";
-    usage += "\n  soak             load tests, databases whose server is killed, memory attacks and time limits; takes 30 minutes";
-    usage += "\n  stress           run the tests ten times next to busy loops; see `cargo xtask stress --help`";
-    usage += "\n  model-check      a small language model uses the agent's tools; downloads 110 MB";
-    usage += "\n  sample-db        write the Chinook sample database: `cargo xtask sample-db FILE`";
-    usage
+    let (gate, rest) = (list(ci::GATE), list(ci::REST));
+    format!(
+        "usage: cargo xtask <task>
+
+  ci             these steps, in this order; reports all failures at the end
+{gate}
+  ci --all       these steps, too
+{rest}
+  dist             build all packages, install each and use it; `cargo xtask dist [PROGRAM]`
+  publish-dry-run  publish without the upload; takes minutes
+  bench            compare the server with others; see `cargo xtask bench --help`
+  cluster          restart nodes and PostgreSQL under load, and measure; see `cargo xtask cluster --help`
+  book-update      write the generated page of the documentation
+  soak             load tests, databases whose server is killed, memory attacks and time limits; takes 30 minutes
+  stress           run the tests ten times next to busy loops; see `cargo xtask stress --help`
+  model-check      a small language model uses the agent's tools; downloads 110 MB
+  sample-db        write the Chinook sample database: `cargo xtask sample-db FILE`"
+    )
 }
