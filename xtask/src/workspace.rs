@@ -8,6 +8,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
+/// A command in the root folder with arguments, each a text or a path.
+macro_rules! command {
+    ($workspace:expr, $program:expr $(, $argument:expr)* $(,)?) => {{
+        let mut command = $workspace.command($program);
+        $(command.arg($argument);)*
+        command
+    }};
+}
+pub(crate) use command;
+
 /// Polling interval of commands with a deadline.
 const TICK: Duration = Duration::from_millis(5);
 
@@ -77,28 +87,16 @@ impl Workspace {
         path.with_context(|| format!("the workspace has no program or example {name}"))
     }
 
-    /// Files with this extension, as sorted paths relative to the root, except for build output and hidden folders.
+    /// Files with this extension that git does not ignore, as sorted paths relative to the root.
     pub(crate) fn files(&self, extension: &str) -> Result<Vec<PathBuf>> {
-        let mut found = Vec::new();
-        let mut folders = vec![self.root.clone()];
-        while let Some(folder) = folders.pop() {
-            let entries = std::fs::read_dir(&folder)
-                .with_context(|| format!("cannot list {}", folder.display()))?;
-            for entry in entries {
-                let entry = entry?;
-                let path = entry.path();
-                if entry.file_type()?.is_dir() {
-                    let name = entry.file_name();
-                    if name != "target" && !name.to_string_lossy().starts_with('.') {
-                        folders.push(path);
-                    }
-                } else if path.extension().is_some_and(|is| is == extension) {
-                    found.push(path.strip_prefix(&self.root)?.to_owned());
-                }
-            }
-        }
-        found.sort();
-        Ok(found)
+        let mut git = command!(self, "git", "ls-files", "--cached", "--others");
+        let listed = output(git.args(["--exclude-standard", &format!("*.{extension}")]))?;
+        let mut files: Vec<PathBuf> = listed.lines().map(PathBuf::from).collect();
+        // The index has files that were removed since.
+        files.retain(|file| self.path(file).is_file());
+        files.sort();
+        files.dedup();
+        Ok(files)
     }
 
     pub(crate) fn read(&self, relative: &Path) -> Result<String> {
@@ -149,16 +147,6 @@ pub(crate) fn wait_for<T>(
         }
     }
 }
-
-/// A command in the root folder with arguments, each a text or a path.
-macro_rules! command {
-    ($workspace:expr, $program:expr $(, $argument:expr)* $(,)?) => {{
-        let mut command = $workspace.command($program);
-        $(command.arg($argument);)*
-        command
-    }};
-}
-pub(crate) use command;
 
 /// Prints a command and runs it. Fails if it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {

@@ -33,31 +33,13 @@ pub(super) enum Goal {
     AtLeast(f64),
 }
 
-/// The medians of all rounds.
+/// The distributions of all figures by table, row and name, and those of ratios, with whether the goal is reached.
 #[derive(Serialize)]
 pub(super) struct Report {
     rounds: u32,
     seconds: u32,
-    figures: Vec<Row>,
-    ratios: Vec<Verdict>,
-}
-
-#[derive(Serialize)]
-struct Row {
-    table: String,
-    row: String,
-    figure: String,
-    #[serde(flatten)]
-    spread: Spread,
-}
-
-#[derive(Serialize)]
-struct Verdict {
-    what: String,
-    #[serde(flatten)]
-    spread: Spread,
-    goal: Option<Goal>,
-    is_reached: Option<bool>,
+    figures: Vec<(String, String, String, Spread)>,
+    ratios: Vec<(String, Spread, Option<Goal>, Option<bool>)>,
 }
 
 /// The distribution of a figure in the rounds.
@@ -123,18 +105,18 @@ impl Report {
     pub(super) fn add(&mut self, rounds: &[Vec<Figure>], ratios: &[Ratio]) {
         for Figure { table, row, name, .. } in rounds.first().into_iter().flatten() {
             let values = rounds.iter().filter_map(|round| Figure::find(round, table, row, name));
-            let Some(spread) = Spread::of(values) else { continue };
-            let (table, row, figure) = (table.clone(), row.clone(), name.clone());
-            self.figures.push(Row { table, row, figure, spread });
+            let add = |spread| (table.clone(), row.clone(), name.clone(), spread);
+            self.figures.extend(Spread::of(values).map(add));
         }
         for ratio in ratios {
-            let values = rounds.iter().filter_map(|round| ratio.in_round(round));
-            let Some(spread) = Spread::of(values) else { continue };
             let Ratio { table, figure, of, over, goal } = ratio;
             let over = if over.is_empty() { String::new() } else { format!(" / {over}") };
-            let what = format!("{table}, {figure}, {of}{over}");
-            let is_reached = goal.map(|goal| goal.is_reached_by(spread.median));
-            self.ratios.push(Verdict { what, spread, goal: *goal, is_reached });
+            let add = |spread: Spread| {
+                let is_reached = goal.map(|goal| goal.is_reached_by(spread.median));
+                (format!("{table}, {figure}, {of}{over}"), spread, *goal, is_reached)
+            };
+            let values = rounds.iter().filter_map(|round| ratio.in_round(round));
+            self.ratios.extend(Spread::of(values).map(add));
         }
     }
 }
@@ -183,7 +165,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} rounds of {} s each; min / median / max", self.rounds, self.seconds)?;
         let mut shown = "";
-        for Row { table, row, figure, spread } in &self.figures {
+        for (table, row, figure, spread) in &self.figures {
             if shown != table {
                 writeln!(f, "\n{table}")?;
                 shown = table;
@@ -191,7 +173,7 @@ impl fmt::Display for Report {
             writeln!(f, "  {row:<44} {figure:<24} {spread:>36}")?;
         }
         writeln!(f)?;
-        for Verdict { what, spread, goal, is_reached } in &self.ratios {
+        for (what, spread, goal, is_reached) in &self.ratios {
             let goal = goal.map_or(String::new(), |goal| goal.to_string());
             let verdict = is_reached.map_or("", |is| if is { "reached" } else { "missed" });
             writeln!(f, "{what:<70} {spread:>30} {goal:>10} {verdict}")?;
@@ -239,7 +221,7 @@ mod tests {
         let found: Vec<_> = report
             .ratios
             .iter()
-            .map(|verdict| (&*verdict.what, verdict.spread.median, verdict.is_reached))
+            .map(|(what, spread, _, is_reached)| (&**what, spread.median, *is_reached))
             .collect();
         let what = "call, us, ours / theirs";
         let expected = [

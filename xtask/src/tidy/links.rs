@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use pulldown_cmark::{Event, Parser, Tag};
+
 pub(super) fn check(path: &Path, text: &str, exists: impl Fn(&Path) -> bool) -> Vec<String> {
     // Markdown in `src` is API documentation, whose links rustdoc checks.
     if path.iter().any(|part| part == "src") {
@@ -9,7 +11,12 @@ pub(super) fn check(path: &Path, text: &str, exists: impl Fn(&Path) -> bool) -> 
     }
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut findings = Vec::new();
-    for (number, target) in targets(text) {
+    for (event, place) in Parser::new(text).into_offset_iter() {
+        let Event::Start(Tag::Link { dest_url: target, .. } | Tag::Image { dest_url: target, .. }) =
+            event
+        else {
+            continue;
+        };
         let file = target.split(['#', '?']).next().unwrap_or_default();
         if file.is_empty() || has_scheme(file) {
             continue;
@@ -19,58 +26,11 @@ pub(super) fn check(path: &Path, text: &str, exists: impl Fn(&Path) -> bool) -> 
             None => resolve(folder, file),
         };
         if !resolved.is_some_and(|file| exists(&file)) {
-            findings.push(format!("{}:{number}: broken link `{target}`", path.display()));
+            let line = text[..place.start].matches('\n').count() + 1;
+            findings.push(format!("{}:{line}: broken link `{target}`", path.display()));
         }
     }
     findings
-}
-
-/// Link targets with their lines: `[text](target)` and `[label]: target`, outside of code.
-fn targets(text: &str) -> Vec<(usize, &str)> {
-    let mut targets = Vec::new();
-    let mut fence: Option<&str> = None;
-    for (index, line) in text.lines().enumerate() {
-        let start = line.trim_start();
-        match (fence, ["```", "~~~"].into_iter().find(|mark| start.starts_with(mark))) {
-            (Some(open), mark) => fence = fence.filter(|_| mark != Some(open)),
-            (None, Some(mark)) => fence = Some(mark),
-            (None, None) => {
-                let found = inline_targets(line).into_iter().chain(definition_target(start));
-                targets.extend(found.map(|target| (index + 1, target)));
-            }
-        }
-    }
-    targets
-}
-
-fn inline_targets(line: &str) -> Vec<&str> {
-    let mut targets = Vec::new();
-    let mut in_code = false;
-    for (at, c) in line.char_indices() {
-        if c == '`' {
-            in_code = !in_code;
-        } else if !in_code && line[at..].starts_with("](") {
-            targets.extend(target(&line[at + 2..]));
-        }
-    }
-    targets
-}
-
-fn definition_target(line: &str) -> Option<&str> {
-    let (label, rest) = line.strip_prefix('[')?.split_once("]:")?;
-    // `[^note]:` is a footnote, followed by text.
-    if label.starts_with('^') || label.contains(']') {
-        return None;
-    }
-    target(rest.trim_start())
-}
-
-/// The target at the start of the text: up to a space, a title or the closing parenthesis.
-fn target(text: &str) -> Option<&str> {
-    if let Some(bracketed) = text.strip_prefix('<') {
-        return bracketed.split('>').next();
-    }
-    text.split(|c: char| c == ')' || c.is_whitespace()).next()
 }
 
 /// Whether the target has a scheme like `https:` or `mailto:`.
@@ -117,8 +77,8 @@ mod tests {
         check_links("README.md", "b\n[a](docs/config.md) [b](no.md)", &[2]);
         check_links("README.md", "[a](docs/config.md#part \"title\")", &[]);
         check_links("README.md", "![a](<no such.png>)", &[1]);
-        check_links("README.md", "[a]: docs/config.md", &[]);
-        check_links("README.md", "[a]: no.md", &[1]);
+        check_links("README.md", "[a]\n\n[a]: docs/config.md", &[]);
+        check_links("README.md", "[a]\n\n[a]: no.md", &[1]);
         check_links("docs/config.md", "[a](../README.md)", &[]);
         check_links("docs/config.md", "[a](/README.md)", &[]);
         check_links("docs/config.md", "[a](README.md)", &[1]);

@@ -4,15 +4,12 @@
 mod programs;
 
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use self::programs::{ENGINES, Engine, Programs, ROW_TEXT, ROWS, SENSORS, SIDES, Side, Transport};
-use super::connection::{Connection, Request};
 use super::report::{Figure, Goal, Ratio};
 use super::server::{LOAD_CORE, Server, all_contenders, free_address, pinned};
 use crate::workspace::{self, Workspace};
@@ -29,13 +26,6 @@ const CALLS: &str = "calls/s";
 const START: &str = "ms to listening";
 const MEMORY: &str = "idle memory, MB";
 const SIZE: &str = "program, MB";
-const HEALTH: &str = "/health p99 during endless queries, ms";
-
-/// Clients with queries that never end, each of which is cut off after this time.
-const RUNAWAYS: usize = 8;
-const QUERY_TIMEOUT: &str = "1000";
-/// The pause between two checks of the health.
-const PAUSE: Duration = Duration::from_millis(5);
 
 pub(super) fn ratios() -> Vec<Ratio> {
     let [ours, bare, toolbox] = [Side::Ours, Side::Bare, Side::Toolbox].map(Side::name);
@@ -49,7 +39,6 @@ pub(super) fn ratios() -> Vec<Ratio> {
         add(engine, THOUSAND_ROWS.0, CPU, toolbox, Goal::AtMost(0.1));
         add(engine, FIVE_ROWS.0, CPU, bare, Goal::AtMost(2.0));
         add(engine, THOUSAND_ROWS.0, CPU, bare, Goal::AtMost(2.0));
-        add(engine, "program", HEALTH, "", Goal::AtMost(50.0));
     }
     add(Engine::Sqlite, FIVE_ROWS.0, CALLS, toolbox, Goal::AtLeast(5.0));
     add(Engine::Sqlite, FIVE_ROWS_STDIO.0, CALLS, toolbox, Goal::AtLeast(3.0));
@@ -133,12 +122,6 @@ impl Pair<'_> {
         if let Some(size) = programs.megabytes(side)? {
             add("program", SIZE, size);
         }
-        if side == Side::Ours {
-            let mut command = programs.command(side, engine, http)?;
-            command.args(["--query-timeout-ms", QUERY_TIMEOUT]);
-            let server = Server::listening(&mut command, &address)?;
-            add("program", HEALTH, health(&server, engine, seconds.max(3))?);
-        }
         Ok(figures)
     }
 
@@ -185,56 +168,4 @@ impl Pair<'_> {
         let number = |name: &str| asked[name].as_f64().context("unexpected output of the client");
         Ok((number("calls")?, number("micros")?))
     }
-}
-
-/// The 99th percentile of the time of `GET /health`, in ms, while other clients run queries that never end.
-fn health(server: &Server, engine: Engine, seconds: u32) -> Result<f64> {
-    let big = if engine == Engine::Sqlite { "1" } else { "1::bigint" };
-    let query = format!(
-        "WITH RECURSIVE n(i) AS (SELECT {big} UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
-    );
-    let call = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "db.execute_raw_query", "params": { "query": query },
-    });
-    let request = |line: &str, body, expected| Request {
-        line: line.to_owned(),
-        headers: &[],
-        body,
-        expected,
-    };
-    let endless = request("POST /rpc", call.to_string(), "\"error\"");
-    let (is_over, cut_off) = (AtomicBool::new(false), AtomicU32::new(0));
-    let run_away = || -> Result<()> {
-        while !is_over.load(Ordering::Relaxed) {
-            let reply = Connection::open(&server.address, &endless)?.exchange()?;
-            cut_off.fetch_add(u32::from(reply.contains("timed out")), Ordering::Relaxed);
-        }
-        Ok(())
-    };
-    let measure = || -> Result<Vec<Duration>> {
-        let mut health =
-            Connection::open(&server.address, &request("GET /health", String::new(), ""))?;
-        let mut times = Vec::new();
-        let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(u64::from(seconds)) {
-            let start = Instant::now();
-            health.exchange()?;
-            times.push(start.elapsed());
-            thread::sleep(PAUSE);
-        }
-        Ok(times)
-    };
-    let mut times = thread::scope(|scope| {
-        let runaways = [(); RUNAWAYS].map(|()| scope.spawn(run_away));
-        let times = measure();
-        is_over.store(true, Ordering::Relaxed);
-        for runaway in runaways {
-            runaway.join().ok().context("a client panicked")??;
-        }
-        times
-    })?;
-    ensure!(cut_off.into_inner() > 0, "no query was cut off");
-    times.sort_unstable();
-    let p99 = times.get(times.len() * 99 / 100).context("no time was measured")?;
-    Ok(p99.as_secs_f64() * 1e3)
 }
