@@ -18,7 +18,6 @@ mod conformance;
 mod console;
 mod dist;
 mod doc_index;
-mod example_tools;
 mod inspector;
 mod metadata;
 mod model_check;

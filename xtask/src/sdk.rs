@@ -37,8 +37,10 @@ struct Client {
     /// The script, in the folder of its language, or the package.
     script: &'static str,
     /// Requested protocol versions (`auto` negotiates) and transports. `sse` is HTTP+SSE of 2024-11-05.
-    versions: &'static [(&'static str, &'static [&'static str])],
+    versions: Versions,
 }
+
+type Versions = &'static [(&'static str, &'static [&'static str])];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Language {
@@ -49,55 +51,37 @@ enum Language {
 }
 
 /// Versions of both eras. `auto` results in the second.
-const BOTH: &[(&str, &[&str])] = &[
+const BOTH: Versions = &[
     ("2025-11-25", &["http", "sse", "stdio"]),
     ("2026-07-28", &["http", "stdio"]),
     ("auto", &["http", "stdio"]),
 ];
+const LEGACY: Versions = &[BOTH[0]];
+const RMCP: Versions = &[("2025-11-25", &["http", "stdio"]), BOTH[1]];
+const PYTHON_1: Versions = &[
+    ("2024-11-05", &["http", "sse"]),
+    ("2025-03-26", &["http"]),
+    ("2025-06-18", &["http"]),
+    BOTH[0],
+];
 
 const CLIENTS: [Client; 6] = [
-    Client {
-        name: "python-1",
-        language: Language::Python("requirements-1.txt"),
-        script: "client_1.py",
-        versions: &[
-            ("2024-11-05", &["http", "sse"]),
-            ("2025-03-26", &["http"]),
-            ("2025-06-18", &["http"]),
-            BOTH[0],
-        ],
-    },
-    Client {
-        name: "python-2",
-        language: Language::Python("requirements-2.txt"),
-        script: "client_2.py",
-        versions: BOTH,
-    },
-    Client {
-        name: "fastmcp",
-        language: Language::Python("requirements-fastmcp.txt"),
-        script: "client_fastmcp.py",
-        versions: BOTH,
-    },
-    Client {
-        name: "typescript-1",
-        language: Language::TypeScript,
-        script: "client_1.mjs",
-        versions: &[BOTH[0]],
-    },
-    Client {
-        name: "typescript-2",
-        language: Language::TypeScript,
-        script: "client_2.mjs",
-        versions: BOTH,
-    },
-    Client {
-        name: "rmcp",
-        language: Language::Rust,
-        script: "rmcp-client",
-        versions: &[("2025-11-25", &["http", "stdio"]), ("2026-07-28", &["http", "stdio"])],
-    },
+    client("python-1", Language::Python("requirements-1.txt"), "client_1.py", PYTHON_1),
+    client("python-2", Language::Python("requirements-2.txt"), "client_2.py", BOTH),
+    client("fastmcp", Language::Python("requirements-fastmcp.txt"), "client_fastmcp.py", BOTH),
+    client("typescript-1", Language::TypeScript, "client_1.mjs", LEGACY),
+    client("typescript-2", Language::TypeScript, "client_2.mjs", BOTH),
+    client("rmcp", Language::Rust, "rmcp-client", RMCP),
 ];
+
+const fn client(
+    name: &'static str,
+    language: Language,
+    script: &'static str,
+    versions: Versions,
+) -> Client {
+    Client { name, language, script, versions }
+}
 
 struct Session {
     client: &'static Client,

@@ -204,8 +204,6 @@ pub(super) fn check(release: &Release<'_>, files: &[PathBuf]) -> Result<Installe
         !open.status.success() && message.contains("TRUNKLINE_BEARER"),
         "a server of all addresses started without a token: {message}"
     );
-    let version = output(&mut sandbox(&["--version"])?)?;
-    ensure!(version.contains(release.get("version")), "wrong version {version}");
     Ok(Installed { install, first_answer })
 }
 

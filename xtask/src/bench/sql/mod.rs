@@ -9,7 +9,10 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use self::programs::{ENGINES, Engine, Programs, ROW_TEXT, ROWS, SENSORS, SIDES, Side, Transport};
+use self::programs::{
+    BARE, ENGINES, OURS, Programs, ROW_TEXT, ROWS, SENSORS, SIDES, SQLITE, TOOLBOX, rows_at,
+    statements,
+};
 use super::report::{Figure, Goal, Ratio};
 use super::server::{LOAD_CORE, Server, all_contenders, free_address, pinned};
 use crate::workspace::{self, Workspace};
@@ -28,24 +31,23 @@ const MEMORY: &str = "idle memory, MB";
 const SIZE: &str = "program, MB";
 
 pub(super) fn ratios() -> Vec<Ratio> {
-    let [ours, bare, toolbox] = [Side::Ours, Side::Bare, Side::Toolbox].map(Side::name);
     let mut ratios = Vec::new();
-    let mut add = |engine: Engine, name: &str, figure, over, goal| {
-        let table = format!("{}, {name}", engine.name());
-        ratios.push(Ratio::new((&table, figure), ours, over, Some(goal)));
+    let mut add = |engine: &str, name: &str, figure, over, goal| {
+        let table = format!("{engine}, {name}");
+        ratios.push(Ratio::new((&table, figure), OURS, over, Some(goal)));
     };
     for engine in ENGINES {
-        add(engine, FIVE_ROWS.0, CPU, toolbox, Goal::AtMost(0.2));
-        add(engine, THOUSAND_ROWS.0, CPU, toolbox, Goal::AtMost(0.1));
-        add(engine, FIVE_ROWS.0, CPU, bare, Goal::AtMost(2.0));
-        add(engine, THOUSAND_ROWS.0, CPU, bare, Goal::AtMost(2.0));
+        add(engine, FIVE_ROWS.0, CPU, TOOLBOX, Goal::AtMost(0.2));
+        add(engine, THOUSAND_ROWS.0, CPU, TOOLBOX, Goal::AtMost(0.1));
+        add(engine, FIVE_ROWS.0, CPU, BARE, Goal::AtMost(2.0));
+        add(engine, THOUSAND_ROWS.0, CPU, BARE, Goal::AtMost(2.0));
     }
-    add(Engine::Sqlite, FIVE_ROWS.0, CALLS, toolbox, Goal::AtLeast(5.0));
-    add(Engine::Sqlite, FIVE_ROWS_STDIO.0, CALLS, toolbox, Goal::AtLeast(3.0));
-    add(Engine::Sqlite, THOUSAND_ROWS.0, CALLS, toolbox, Goal::AtLeast(10.0));
-    add(Engine::Sqlite, "program", START, toolbox, Goal::AtMost(0.2));
-    add(Engine::Sqlite, "program", MEMORY, "", Goal::AtMost(15.0));
-    add(Engine::Sqlite, "program", SIZE, "", Goal::AtMost(15.0));
+    add(SQLITE, FIVE_ROWS.0, CALLS, TOOLBOX, Goal::AtLeast(5.0));
+    add(SQLITE, FIVE_ROWS_STDIO.0, CALLS, TOOLBOX, Goal::AtLeast(3.0));
+    add(SQLITE, THOUSAND_ROWS.0, CALLS, TOOLBOX, Goal::AtLeast(10.0));
+    add(SQLITE, "program", START, TOOLBOX, Goal::AtMost(0.2));
+    add(SQLITE, "program", MEMORY, "", Goal::AtMost(15.0));
+    add(SQLITE, "program", SIZE, "", Goal::AtMost(15.0));
     ratios
 }
 
@@ -68,8 +70,7 @@ pub(super) fn rounds(
                     seconds,
                 };
                 let measured = pair.measure();
-                let what = || format!("{} with {}", side.name(), engine.name());
-                figures.extend(measured.with_context(what)?);
+                figures.extend(measured.with_context(|| format!("{side} with {engine}"))?);
             }
         }
         // Tables are complete when they are printed.
@@ -82,8 +83,8 @@ pub(super) fn rounds(
 struct Pair<'p> {
     programs: &'p Programs,
     client: Command,
-    side: Side,
-    engine: Engine,
+    side: &'static str,
+    engine: &'static str,
     seconds: u32,
 }
 
@@ -91,18 +92,13 @@ impl Pair<'_> {
     fn measure(&self) -> Result<Vec<Figure>> {
         let &Self { programs, side, engine, seconds, .. } = self;
         let address = free_address()?;
-        let http = Transport::Http(&address);
+        let http = Some(&*address);
         let begun = Instant::now();
         let server = Server::listening(&mut programs.command(side, engine, http)?, &address)?;
         let start = begun.elapsed();
         let mut figures = Vec::new();
         let mut add = |table: &str, name, value| {
-            figures.push(Figure::new(
-                &format!("{}, {table}", engine.name()),
-                side.name(),
-                name,
-                value,
-            ));
+            figures.push(Figure::new(&format!("{engine}, {table}"), side, name, value));
         };
         add("program", START, start.as_secs_f64() * 1e3);
         // Includes memory that is allocated by the first calls.
@@ -115,8 +111,8 @@ impl Pair<'_> {
             add(case.0, CPU, (server.cpu_micros()? - before) / calls);
         }
         drop(server);
-        if side != Side::Bare {
-            let (calls, micros) = self.ask(FIVE_ROWS_STDIO, seconds, Transport::Stdio)?;
+        if side != BARE {
+            let (calls, micros) = self.ask(FIVE_ROWS_STDIO, seconds, None)?;
             add(FIVE_ROWS_STDIO.0, CALLS, calls * 1e6 / micros);
         }
         if let Some(size) = programs.megabytes(side)? {
@@ -126,14 +122,9 @@ impl Pair<'_> {
     }
 
     /// The number of calls of the client, and their time in µs. Over stdio, the server is a child of the client.
-    fn ask(
-        &self,
-        (_, rows, _): Case,
-        seconds: u32,
-        transport: Transport<'_>,
-    ) -> Result<(f64, f64)> {
+    fn ask(&self, (_, rows, _): Case, seconds: u32, address: Option<&str>) -> Result<(f64, f64)> {
         let Self { programs, side, engine, .. } = self;
-        let [rows_of_sensor, rows_from] = engine.statements();
+        let [rows_of_sensor, rows_from] = statements(engine);
         // The names of tools in `bench/toolbox` and `bench/dbhub`.
         let (statement, tool, keys) = if rows == 5 {
             (rows_of_sensor, "rows_of_sensor", SENSORS)
@@ -142,8 +133,8 @@ impl Pair<'_> {
         };
         // The client replaces the text by a different number in each request.
         let key = "$KEY";
-        let params = match side {
-            Side::Ours => json!({
+        let params = match *side {
+            OURS => json!({
                 "name": "execute_raw_query",
                 "arguments": { "query": statement, "params": [key], "max_rows": rows },
             }),
@@ -154,12 +145,12 @@ impl Pair<'_> {
         let mut client = Command::new(self.client.get_program());
         client.args(self.client.get_args()).arg(request.to_string());
         client.args(["--keys", &keys.to_string(), "--rows", &rows.to_string()]);
-        client.args(["--rows-at", side.rows_at(), "--row-text", ROW_TEXT]);
+        client.args(["--rows-at", rows_at(side), "--row-text", ROW_TEXT]);
         client.args(["--seconds", &seconds.to_string()]);
-        match transport {
-            Transport::Http(address) => _ = client.args(["http", address]),
-            Transport::Stdio => {
-                let server = programs.command(*side, *engine, transport)?;
+        match address {
+            Some(address) => _ = client.args(["http", address]),
+            None => {
+                let server = programs.command(side, engine, None)?;
                 client.arg("stdio").arg(server.get_program()).args(server.get_args());
                 client.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
             }

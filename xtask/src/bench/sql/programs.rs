@@ -12,32 +12,16 @@ use crate::peers::{self, Node};
 use crate::sqlite;
 use crate::workspace::{self, Workspace};
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    Ours,
-    /// A hand-written server with two queries.
-    Bare,
-    Toolbox,
-    Dbhub,
-}
+pub(super) const OURS: &str = "trunkline";
+/// A hand-written server with two queries.
+pub(super) const BARE: &str = "axum and the driver";
+pub(super) const TOOLBOX: &str = "MCP Toolbox";
+const DBHUB: &str = "DBHub";
+pub(super) const SIDES: [&str; 4] = [OURS, BARE, TOOLBOX, DBHUB];
 
-pub(super) const SIDES: [Side; 4] = [Side::Ours, Side::Bare, Side::Toolbox, Side::Dbhub];
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Engine {
-    Sqlite,
-    Postgres,
-}
-
-pub(super) const ENGINES: [Engine; 2] = [Engine::Sqlite, Engine::Postgres];
-
-/// How a client reaches the server.
-#[derive(Clone, Copy)]
-pub(super) enum Transport<'a> {
-    /// `host:port`.
-    Http(&'a str),
-    Stdio,
-}
+pub(super) const SQLITE: &str = "SQLite";
+const POSTGRES: &str = "PostgreSQL";
+pub(super) const ENGINES: [&str; 2] = [SQLITE, POSTGRES];
 
 pub(super) const ROWS: u32 = 100_000;
 pub(super) const SENSORS: u32 = ROWS / 5;
@@ -58,43 +42,23 @@ CREATE INDEX readings_by_sensor ON readings (sensor);";
 /// The role of clients of PostgreSQL.
 const ROLE: &str = "app";
 
-impl Side {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Ours => "trunkline",
-            Self::Bare => "axum and the driver",
-            Self::Toolbox => "MCP Toolbox",
-            Self::Dbhub => "DBHub",
-        }
-    }
-
-    /// The JSON pointer to the rows in a reply. A second pointer applies to the JSON text at the first one.
-    pub(super) fn rows_at(self) -> &'static str {
-        match self {
-            Self::Ours | Self::Bare => "/result/structuredContent/rows",
-            // One content block per row.
-            Self::Toolbox => "/result/content",
-            Self::Dbhub => "/result/content/0/text /data/statements/0/rows",
-        }
+/// The JSON pointer to the rows in a reply. A second pointer applies to the JSON text at the first one.
+pub(super) fn rows_at(side: &str) -> &'static str {
+    match side {
+        // One content block per row.
+        TOOLBOX => "/result/content",
+        DBHUB => "/result/content/0/text /data/statements/0/rows",
+        _ => "/result/structuredContent/rows",
     }
 }
 
-impl Engine {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Sqlite => "SQLite",
-            Self::Postgres => "PostgreSQL",
-        }
-    }
-
-    /// The rows of a sensor, and the rows from a key.
-    pub(super) fn statements(self) -> [String; 2] {
-        let key = if self == Self::Sqlite { "?" } else { "$1" };
-        [
-            format!("SELECT * FROM readings WHERE sensor = {key}"),
-            format!("SELECT * FROM readings WHERE id >= {key} ORDER BY id LIMIT 1000"),
-        ]
-    }
+/// The rows of a sensor, and the rows from a key.
+pub(super) fn statements(engine: &str) -> [String; 2] {
+    let key = if engine == SQLITE { "?" } else { "$1" };
+    [
+        format!("SELECT * FROM readings WHERE sensor = {key}"),
+        format!("SELECT * FROM readings WHERE id >= {key} ORDER BY id LIMIT 1000"),
+    ]
 }
 
 pub(super) struct Programs {
@@ -144,107 +108,93 @@ impl Programs {
 
     /// The size of a program in MB: of ours without symbols, of DBHub with its packages and Node.js. `None` for the
     /// hand-written server.
-    pub(super) fn megabytes(&self, side: Side) -> Result<Option<f64>> {
-        let mut du = Command::new("du");
-        du.args(["--summarize", "--bytes", "--total"]);
-        match side {
-            Side::Ours => {
-                let stripped = self.sqlite.with_file_name("trunkline.stripped");
+    pub(super) fn megabytes(&self, side: &str) -> Result<Option<f64>> {
+        let stripped = self.sqlite.with_file_name("trunkline.stripped");
+        let files = match side {
+            OURS => {
                 workspace::output(Command::new("strip").arg("-o").args([&stripped, &self.ours]))
                     .context("strip is missing or failed (Debian package binutils)")?;
-                du.arg(stripped)
+                vec![&stripped]
             }
-            Side::Bare => return Ok(None),
-            Side::Toolbox => du.arg(&self.toolbox),
-            Side::Dbhub => du.args([&self.node.folder, &self.node.binary]),
+            TOOLBOX => vec![&self.toolbox],
+            DBHUB => vec![&self.node.folder, &self.node.binary],
+            _ => return Ok(None),
         };
-        let printed = workspace::output(&mut du)?;
+        let mut du = Command::new("du");
+        let printed = workspace::output(du.args(["-s", "--bytes", "--total"]).args(files))?;
         let total = printed.lines().last().and_then(|line| line.split_whitespace().next());
-        let bytes: f64 = total.context("du printed nothing")?.parse()?;
-        Ok(Some(bytes / 1e6))
+        Ok(Some(total.context("du printed nothing")?.parse::<f64>()? / 1e6))
     }
 
-    /// A server over this transport. Over HTTP, its output goes to a log.
+    /// A server of HTTP on this address, whose output goes to a log, or of stdio.
     pub(super) fn command(
         &self,
-        side: Side,
-        engine: Engine,
-        transport: Transport<'_>,
+        side: &str,
+        engine: &str,
+        address: Option<&str>,
     ) -> Result<Command> {
-        let location = match engine {
-            Engine::Sqlite => self.sqlite.display().to_string(),
-            Engine::Postgres => self.postgres.clone(),
-        };
-        let [rows_of_sensor, rows_from] = engine.statements();
-        let mut command = match side {
-            Side::Ours => pinned(SERVER_CORE, &self.ours),
-            Side::Bare => pinned(SERVER_CORE, &self.bare),
-            Side::Toolbox => pinned(SERVER_CORE, &self.toolbox),
-            Side::Dbhub => pinned(SERVER_CORE, &self.node.binary),
-        };
-        match side {
-            // The structured result, which the client reads, in addition to the text.
-            Side::Ours => {
-                match transport {
-                    Transport::Http(address) => command.args(["serve", "--listen", address]),
-                    Transport::Stdio => command.arg("mcp"),
-                };
-                command.args(["--output-schemas", "--db", &location]);
-            }
-            Side::Bare => {
-                let Transport::Http(address) = transport else {
-                    anyhow::bail!("the hand-written server has no stdio")
-                };
-                command.args(["--listen", address, "--database", &location]);
-                command.args(["--rows-of-sensor", &rows_of_sensor, "--rows-from", &rows_from]);
-            }
-            Side::Toolbox => {
-                let config = if engine == Engine::Sqlite { "sqlite.yaml" } else { "postgres.yaml" };
-                command.args(["--disable-reload", "--disable-version-check", "--config"]);
-                command.arg(self.root.join("bench/toolbox").join(config));
-                match transport.parts()? {
-                    Some((host, port)) => command.args(["--address", host, "--port", port]),
-                    None => command.arg("--stdio"),
-                };
-            }
-            Side::Dbhub => {
+        let is_sqlite = engine == SQLITE;
+        let location =
+            if is_sqlite { self.sqlite.display().to_string() } else { self.postgres.clone() };
+        let [rows_of_sensor, rows_from] = statements(engine);
+        let mut command = pinned(
+            SERVER_CORE,
+            match side {
+                OURS => &self.ours,
+                BARE => &self.bare,
+                TOOLBOX => &self.toolbox,
+                _ => &self.node.binary,
+            },
+        );
+        let (host, port) = address.and_then(|it| it.rsplit_once(':')).unwrap_or_default();
+        match (side, address) {
+            (OURS, Some(address)) => command.args(["serve", "--listen", address]),
+            (OURS, None) => command.arg("mcp"),
+            (BARE, Some(address)) => command.args(["--listen", address]),
+            (BARE, None) => anyhow::bail!("the hand-written server has no stdio"),
+            (TOOLBOX, Some(_)) => command.args(["--address", host, "--port", port]),
+            (TOOLBOX, None) => command.arg("--stdio"),
+            (_, http) => {
                 command.arg(self.node.folder.join("node_modules/@bytebase/dbhub/dist/index.js"));
-                command.arg("--config").arg(self.root.join("bench/dbhub/dbhub.toml"));
-                match transport.parts()? {
-                    Some((host, port)) => {
+                match http {
+                    Some(_) => {
                         command.args(["--transport", "http", "--host", host, "--port", port])
                     }
                     None => command.args(["--transport", "stdio"]),
-                };
+                }
             }
-        }
+        };
+        match side {
+            // The structured result, which the client reads, in addition to the text.
+            OURS => command.args(["--output-schemas", "--db", &location]),
+            BARE => {
+                command.args(["--database", &location, "--rows-of-sensor", &rows_of_sensor]);
+                command.args(["--rows-from", &rows_from])
+            }
+            TOOLBOX => {
+                let config = if is_sqlite { "sqlite.yaml" } else { "postgres.yaml" };
+                command.args(["--disable-reload", "--disable-version-check", "--config"]);
+                command.arg(self.root.join("bench/toolbox").join(config))
+            }
+            _ => command.arg("--config").arg(self.root.join("bench/dbhub/dbhub.toml")),
+        };
         let place = self.postgres.rsplit_once(':').and_then(|(_, rest)| rest.split_once('/'));
         let (port, database) = place.with_context(|| format!("`{}` has no port", self.postgres))?;
         let location = match (side, engine) {
-            (Side::Dbhub, Engine::Sqlite) => format!("sqlite://{location}"),
-            (Side::Dbhub, Engine::Postgres) => format!("{location}?sslmode=disable"),
-            (_, Engine::Postgres) => database.to_owned(),
+            (DBHUB, SQLITE) => format!("sqlite://{location}"),
+            (DBHUB, _) => format!("{location}?sslmode=disable"),
+            (_, POSTGRES) => database.to_owned(),
             _ => location,
         };
         // Of the configurations in `bench/toolbox` and `bench/dbhub`.
         command.env("BENCH_ROWS_OF_SENSOR", rows_of_sensor).env("BENCH_ROWS_FROM", rows_from);
         command.env("BENCH_DATABASE", location).env("BENCH_PORT", port).env("BENCH_ROLE", ROLE);
-        if let Transport::Http(_) = transport {
+        if address.is_some() {
             let log = self.sqlite.with_file_name("server.log");
             command.env("TRUNKLINE_DATA_DIR", log.with_extension("data"));
             let log = File::create(log)?;
             command.stdout(log.try_clone()?).stderr(log);
         }
         Ok(command)
-    }
-}
-
-impl<'a> Transport<'a> {
-    /// The host and the port of HTTP.
-    fn parts(self) -> Result<Option<(&'a str, &'a str)>> {
-        match self {
-            Self::Http(address) => Ok(Some(address.rsplit_once(':').context("no port")?)),
-            Self::Stdio => Ok(None),
-        }
     }
 }
