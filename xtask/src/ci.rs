@@ -5,8 +5,10 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::workspace::{Workspace, run as run_command};
-use crate::{agent, bench, book, clojure, conformance, console, dist, doc_index};
-use crate::{inspector, monitoring, openrpc, publish, sdk, suite, tidy, tokens, upstreams};
+use crate::{
+    bench, book, conformance, dist, doc_index, inspector, monitoring, publish, scripts, sdk,
+};
+use crate::{suite, tidy, upstreams};
 
 /// A step: its name, what it checks, and the check.
 pub(crate) type Step = (&'static str, &'static str, fn(&Workspace) -> Result<()>);
@@ -29,8 +31,8 @@ pub(crate) const GATE: &[Step] = &[
         sdk::run,
     ),
     ("conformance", "the official conformance suite accepts the server", conformance::run),
-    ("agent", "an agent answers questions, and the history records every hop", agent::run),
-    ("tokens", "the list of tools costs few tokens", tokens::run),
+    ("agent", "an agent answers questions, and the history records every hop", scripts::agent),
+    ("tokens", "the list of tools costs few tokens", scripts::tokens),
     ("instructions", "requests need no more instructions than recorded", bench::check_instructions),
 ];
 
@@ -41,16 +43,16 @@ pub(crate) const REST: &[Step] = &[
     ("rmcp", "the official MCP SDK for Rust uses all features of the server", sdk::run_rmcp),
     ("doc", "the API documentation builds without warnings, and its indexes are short", doc),
     ("book", "the documentation builds, and its commands print what it shows", book::run),
-    (
-        "inspector",
-        "MCP Inspector calls every tool, and reads resources and prompts",
-        inspector::run,
-    ),
+    ("inspector", "MCP Inspector calls every tool", inspector::run),
     ("upstreams", "the MCP client, its commands and the gateway use other servers", upstreams::run),
-    ("console", "the web console works in Chromium, page by page", console::run),
+    ("console", "the web console works in Chromium, page by page", scripts::console),
     ("monitoring", "the queries of the dashboard and the alerts have data", monitoring::run),
-    ("openrpc", "OpenRPC documents are valid, and generated clients call the server", openrpc::run),
-    ("clojure", "EDN is compatible with Clojure, and a client calls the server", clojure::run),
+    (
+        "openrpc",
+        "OpenRPC documents are valid, and generated clients call the server",
+        scripts::openrpc,
+    ),
+    ("clojure", "EDN is compatible with Clojure, and a client calls the server", scripts::clojure),
     ("package", "each crate can be published", publish::packages),
     ("dist-check", "the templates of packages and the npm launcher are valid", dist::check),
     ("semver", "no breaking changes since the last release", publish::semver),

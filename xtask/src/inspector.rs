@@ -1,9 +1,8 @@
-//! The CLI of MCP Inspector as a client: calls every tool of the `trunkline` binary, and reads the resources and prompts
-//! of the example `conformance_server`, over HTTP and stdio.
+//! The CLI of MCP Inspector as a client: calls every tool of the `trunkline` binary, over HTTP and stdio. Other features are
+//! those of the SDK for TypeScript, which the step `sdk` uses.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -80,19 +79,8 @@ query_records | table_name=region | limit=-1 => error limit
 update_record | table_name=region => error filters
 "#;
 
-/// Other requests, to the example `conformance_server`.
-const FEATURES: &str = "
-tools/call | --tool-name | test_image_content => /content/0/mimeType image/png
-resources/list => /resources/0/uri test://static-text
-resources/templates/list => /resourceTemplates/0/uriTemplate test://template/{id}/data
-resources/read | --uri | test://template/42/data => /contents/0/text Data for ID: 42
-prompts/list => /prompts/0/name test_simple_prompt
-prompts/get | --prompt-name | test_prompt_with_arguments | --prompt-args | arg1=a | arg2=b => /messages/0/content/text arg1='a', arg2='b'
-";
-
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let node = Node::with(workspace, "inspector", PACKAGES)?;
-    let features = workspace.build("conformance_server")?;
     let stage = Stage::new(workspace, "inspector")?;
     // Each session has its own server and database; nearly all of the time is spent starting Node.
     std::thread::scope(|scope| {
@@ -102,8 +90,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
             let transport = if is_stdio { "stdio" } else { "http" };
             let folder = stage.folder.join(format!("{}-{transport}", inspector.name));
             let session = Session { stage: &stage, node: &node, inspector, is_stdio, folder };
-            let features = &features;
-            scope.spawn(move || session.run(features).context(session.folder.display().to_string()))
+            scope.spawn(move || session.run().context(session.folder.display().to_string()))
         };
         let sessions: Vec<_> = sessions.map(spawn).collect();
         let results = sessions
@@ -123,65 +110,44 @@ struct Session<'s> {
 }
 
 impl Session<'_> {
-    fn run(&self, features: &Path) -> Result<()> {
+    fn run(&self) -> Result<()> {
         fs::create_dir(&self.folder)?;
         let database = self.folder.join("sample.db");
         let flags = ["--sample", "--writable", "--output-schemas", "--db"];
-        let mut program = self.stage.command(if self.is_stdio { &["mcp"] } else { &SERVE });
-        program.args(flags).arg(database);
         if self.is_stdio {
-            program.arg("--data-dir").arg(self.folder.join("data"));
+            let data = self.folder.join("data");
+            let mut program = self.stage.command(&["mcp"]);
+            program.args(flags).arg(database).arg("--data-dir").arg(data);
+            let words = std::iter::once(program.get_program()).chain(program.get_args());
+            return self.check_all(&words.map(|it| it.display().to_string()).collect::<Vec<_>>());
         }
-        self.with_server(program, "/mcp", |server| {
-            let (code, listed) = self.output(server, "tools/list", self.inspector.list_flags)?;
-            ensure!(code == 0, "tools/list: exit code {code}, expected 0");
-            let tools = listed["tools"].as_array().context("`tools` is missing")?;
-            let mut names: Vec<_> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
-            names.sort_unstable();
-            ensure!(names.join(" ") == TOOLS, "tools/list: got {names:?}, expected {TOOLS}");
-            for row in CALLS.trim().lines() {
-                let (call, expected) = row.split_once(" => ").context("a row has a result")?;
-                let (tool, arguments) = call.split_once(" | ").context("a call has arguments")?;
-                let mut flags = vec!["--tool-name", tool];
-                flags.extend(arguments.split(" | ").flat_map(|argument| ["--tool-arg", argument]));
-                let is_error = expected.starts_with("error ");
-                let (code, result) = self.output(server, "tools/call", &flags)?;
-                let expected_code = if is_error { self.inspector.tool_error_code } else { 0 };
-                ensure!(code == expected_code, "{call}: exit code {code}: {result}");
-                let found = result["isError"].as_bool().unwrap_or(false);
-                ensure!(found == is_error, "{call}: unexpected `isError`: {result}");
-                check(&result, &expected.replace("error ", "/content/0/text ")).context(call)?;
-            }
-            Ok(())
-        })?;
-        let mut program = self.stage.workspace.command(features);
-        program.args(if self.is_stdio { &["--stdio"][..] } else { &SERVE[1..] });
-        self.with_server(program, "", |server| {
-            for row in FEATURES.trim().lines() {
-                let (request, expected) = row.split_once(" => ").context("a row has a result")?;
-                let words: Vec<&str> = request.split(" | ").collect();
-                let (code, result) = self.output(server, words[0], &words[1..])?;
-                ensure!(code == 0, "{request}: exit code {code}, expected 0: {result}");
-                check(&result, expected).context(request)?;
-            }
-            Ok(())
-        })
+        let mut serve = self.stage.serve(&database, &flags[..3]);
+        let server = ServerProcess::start(&mut serve, &self.folder.join("server.log"))?;
+        server.explain(self.check_all(&[format!("{}/mcp", server.url)]))
     }
 
     /// Uses the address of a server, or the command that starts one.
-    fn with_server(
-        &self,
-        mut program: Command,
-        path: &str,
-        calls: impl FnOnce(&[String]) -> Result<()>,
-    ) -> Result<()> {
-        if self.is_stdio {
-            let words = std::iter::once(program.get_program()).chain(program.get_args());
-            return calls(&words.map(|word| word.display().to_string()).collect::<Vec<_>>());
+    fn check_all(&self, server: &[String]) -> Result<()> {
+        let (code, listed) = self.output(server, "tools/list", self.inspector.list_flags)?;
+        ensure!(code == 0, "tools/list: exit code {code}, expected 0");
+        let tools = listed["tools"].as_array().context("`tools` is missing")?;
+        let mut names: Vec<_> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+        names.sort_unstable();
+        ensure!(names.join(" ") == TOOLS, "tools/list: got {names:?}, expected {TOOLS}");
+        for row in CALLS.trim().lines() {
+            let (call, expected) = row.split_once(" => ").context("a row has a result")?;
+            let (tool, arguments) = call.split_once(" | ").context("a call has arguments")?;
+            let mut flags = vec!["--tool-name", tool];
+            flags.extend(arguments.split(" | ").flat_map(|argument| ["--tool-arg", argument]));
+            let is_error = expected.starts_with("error ");
+            let (code, result) = self.output(server, "tools/call", &flags)?;
+            let expected_code = if is_error { self.inspector.tool_error_code } else { 0 };
+            ensure!(code == expected_code, "{call}: exit code {code}: {result}");
+            let found = result["isError"].as_bool().unwrap_or(false);
+            ensure!(found == is_error, "{call}: unexpected `isError`: {result}");
+            check(&result, &expected.replace("error ", "/content/0/text ")).context(call)?;
         }
-        let server = ServerProcess::start(&mut program, &self.folder.join("server.log"))?;
-        let origin = server.url.trim_end_matches(path);
-        server.explain(calls(&[format!("{origin}{path}")]))
+        Ok(())
     }
 
     /// Exit code and result. The CLI prints the result to stdout, also when it is an error of the tool.
@@ -194,16 +160,10 @@ impl Session<'_> {
         let code = status.code().with_context(|| format!("the CLI failed ({status})"))?;
         let [printed, log] = [stdout, stderr].map(fs::read_to_string);
         let (printed, log) = (printed?, log?);
-        let result = serde_json::from_str(&printed);
-        Ok((
-            code,
-            result
-                .with_context(|| format!("{method}: no JSON (exit code {code}): {printed}{log}"))?,
-        ))
+        let missing = || format!("{method}: no JSON (exit code {code}): {printed}{log}");
+        Ok((code, serde_json::from_str(&printed).with_context(missing)?))
     }
 }
-
-const SERVE: [&str; 3] = ["serve", "--listen", "127.0.0.1:0"];
 
 /// Checks the values at pointers: JSON, or a part of a text.
 fn check(result: &Value, expected: &str) -> Result<()> {

@@ -8,32 +8,27 @@
     reason = "tasks print results to stdout and progress to stderr"
 )]
 
-mod agent;
 mod bench;
 mod book;
 mod ci;
-mod clojure;
 mod cluster;
 mod conformance;
-mod console;
 mod dist;
 mod doc_index;
 mod inspector;
 mod metadata;
-mod model_check;
 mod monitoring;
-mod openrpc;
 mod options;
 mod peers;
 mod publish;
 mod sample_db;
+mod scripts;
 mod sdk;
 mod server_process;
 mod soak;
 mod sqlite;
 mod suite;
 mod tidy;
-mod tokens;
 
 mod upstreams;
 mod workspace;
@@ -70,7 +65,7 @@ fn run(args: &[String]) -> Result<()> {
         "soak" => soak::run_with(&workspace, rest)?,
         "stress" => suite::stress(&workspace, rest)?,
         _ if !rest.is_empty() => bail!("`{task}` takes no arguments, got {rest:?}"),
-        "model-check" => model_check::run(&workspace)?,
+        "model-check" => scripts::model_check(&workspace)?,
         "book-update" => book::update(&workspace)?,
         "publish-dry-run" => publish::dry_run(&workspace)?,
         name => match ci::run_step(&workspace, name) {

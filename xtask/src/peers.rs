@@ -133,36 +133,19 @@ impl Python {
     }
 }
 
-/// The path of a tool from crates.io: the program on PATH if it has this version, or one that is installed once per
-/// machine. `subcommand` are the arguments before `--version`.
-pub(crate) fn cargo_tool(
-    workspace: &Workspace,
-    name: &str,
-    version: &str,
-    subcommand: &[&str],
-) -> Result<PathBuf> {
-    let is = |candidate: &Path| {
-        let mut command = workspace.command(candidate);
-        let printed = workspace::output(command.args(subcommand).arg("--version"));
-        printed.is_ok_and(|text| {
-            text.split_whitespace().any(|word| word.trim_start_matches('v') == version)
-        })
-    };
-    if is(Path::new(name)) {
-        return Ok(name.into());
-    }
+/// The path of a tool from crates.io, which is installed once per machine.
+pub(crate) fn cargo_tool(workspace: &Workspace, name: &str, version: &str) -> Result<PathBuf> {
     let folder = cargo_home()?.join("trunkline-tools").join(format!("{name}-{version}"));
-    let own = folder.join("bin").join(name);
-    if !is(&own) {
+    create_once(&folder, version, || {
         let build = workspace.fresh_folder("target/tools")?;
         let mut install = workspace.cargo(["install", "--locked", "--force", "--root"]);
-        install.arg(folder).args([name, "--version", version]).env("CARGO_TARGET_DIR", &build);
+        install.arg(&folder).args([name, "--version", version]).env("CARGO_TARGET_DIR", &build);
         // They run for a second, so build time matters more.
         install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_LTO", "off");
         workspace::run(install.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"))?;
-        std::fs::remove_dir_all(&build)?;
-    }
-    Ok(own)
+        Ok(std::fs::remove_dir_all(&build)?)
+    })?;
+    Ok(folder.join("bin").join(name))
 }
 
 /// The folder of cargo for the user, in which tools and peers are kept for all checkouts.

@@ -48,7 +48,7 @@ pub(crate) fn semver(workspace: &Workspace) -> Result<()> {
         println!("no release to compare with (no tag like v0.1.0)");
         return Ok(());
     };
-    let program = peers::cargo_tool(workspace, "cargo-semver-checks", "0.51.0", &[])?;
+    let program = peers::cargo_tool(workspace, "cargo-semver-checks", "0.51.0")?;
     let mut command = workspace.command(program);
     command.args(["semver-checks", "check-release", "--baseline-rev", release]);
     for package in published(&Metadata::load(workspace)?).filter(|package| package.has("lib")) {

@@ -53,7 +53,7 @@ struct Load {
 }
 
 /// The step of `cargo xtask ci`: fails if requests need more instructions than recorded.
-pub(super) fn check(workspace: &Workspace) -> Result<()> {
+pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     println!("building two servers with optimization");
     let binaries = server::contenders(workspace, "instructions", &[PAIR])?;
     let loads = loads(workspace, &CALLS, 200)?;

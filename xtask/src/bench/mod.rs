@@ -13,6 +13,8 @@ mod sql;
 
 use anyhow::Result;
 
+pub(crate) use self::instructions::check as check_instructions;
+
 use self::load::{CALLS, CPU, JSON_RPC, LATENCY, MCP, OURS, RMCP, TOOLS};
 use self::report::{Figure, Goal, Ratio, Report};
 use self::server::SERVER_CORE;
@@ -43,26 +45,15 @@ type Round<'w> = Box<dyn FnMut() -> Result<Vec<Figure>> + 'w>;
 /// The goals of a part.
 type Ratios = fn() -> Vec<Ratio>;
 
-const NAMES: [&str; 11] = [
-    "rpc",
-    "latency",
-    "connections",
-    "mcp",
-    "streams",
-    "sql",
-    "execute",
-    "client",
-    "edn",
-    "layers",
-    INSTRUCTIONS,
-];
+const NAMES: &str =
+    "rpc latency connections mcp streams sql execute client edn layers instructions";
 const INSTRUCTIONS: &str = "instructions";
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     let Some(options) = Options::parse(arguments, USAGE)? else { return Ok(()) };
     let (rounds, seconds) = (options.number("--rounds", 5)?, options.number("--seconds", 3)?);
     let mut report = Report::new(rounds, seconds);
-    for name in options.only(&NAMES)? {
+    for name in options.only(&NAMES.split(' ').collect::<Vec<_>>())? {
         let (mut round, ratios) = part(workspace, name, seconds)?;
         let mut measured = Vec::new();
         for number in 1..=if name == INSTRUCTIONS { 1 } else { rounds } {
@@ -77,11 +68,6 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
         print!("{report}");
     }
     Ok(())
-}
-
-/// The step of `cargo xtask ci`: the instructions per request, compared with the recorded ones.
-pub(crate) fn check_instructions(workspace: &Workspace) -> Result<()> {
-    instructions::check(workspace)
 }
 
 fn part<'w>(workspace: &'w Workspace, name: &str, seconds: u32) -> Result<(Round<'w>, Ratios)> {
@@ -128,21 +114,17 @@ fn in_process() -> Vec<Ratio> {
 }
 
 fn tools() -> Vec<Ratio> {
-    let ratio = |case: &load::Case| {
-        Ratio::new((&format!("{}, connections: 16", case.name), CPU), OURS, RMCP, None)
-    };
-    TOOLS.iter().map(ratio).collect()
+    let table = |case: &load::Case| format!("{}, connections: 16", case.name);
+    TOOLS.iter().map(|case| Ratio::new((&table(case), CPU), OURS, RMCP, None)).collect()
 }
 
 fn edn() -> Vec<Ratio> {
-    let ours = "trunkline-edn";
-    let of_task = |task: &str| {
-        let ratio = |of, over, goal| Ratio::new((&format!("EDN, {task}"), "ms"), of, over, goal);
+    let (ours, theirs) = ("trunkline-edn", "clojure-reader");
+    let of_task = |table| {
         [
-            ratio("clojure-reader", ours, Some(Goal::AtLeast(2.0))),
-            ratio("edn-format", ours, None),
-            ratio(ours, "serde_json", Some(Goal::AtMost(3.0))),
+            Ratio::new((table, "ms"), theirs, ours, Some(Goal::AtLeast(2.0))),
+            Ratio::new((table, "ms"), ours, "serde_json", Some(Goal::AtMost(3.0))),
         ]
     };
-    ["read", "write"].into_iter().flat_map(of_task).collect()
+    ["EDN, read", "EDN, write"].into_iter().flat_map(of_task).collect()
 }

@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::workspace::{self, Workspace};
+use crate::workspace::{self, Process, Workspace};
 
 /// The core of servers, and that of the load generator.
 pub(super) const SERVER_CORE: &str = "0";
@@ -61,7 +61,7 @@ pub(super) fn pinned(core: &str, program: impl AsRef<OsStr>) -> Command {
 
 /// A running server, which is killed when dropped.
 pub(super) struct Server {
-    child: Child,
+    process: Process,
     /// `host:port`.
     pub(super) address: String,
 }
@@ -75,32 +75,28 @@ impl Server {
 
     /// Starts a command whose first line has the address.
     pub(super) fn announcing(command: &mut Command) -> Result<Self> {
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-        let child = child.with_context(|| format!("cannot start {command:?}"))?;
-        let mut server = Self { child, address: String::new() };
-        let stdout = server.child.stdout.take().context("stdout is piped")?;
+        let mut process = Process::start(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
+        let stdout = process.0.stdout.take().context("stdout is piped")?;
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
         let address = line.trim().strip_prefix("listening on http://");
-        server.address = address.with_context(|| format!("it printed {line:?}"))?.to_owned();
-        Ok(server)
+        let address = address.with_context(|| format!("it printed {line:?}"))?.to_owned();
+        Ok(Self { process, address })
     }
 
     /// Starts a command that listens on this address, and waits until it does.
     pub(super) fn listening(command: &mut Command, address: &str) -> Result<Self> {
-        let child = command.stdin(Stdio::null()).spawn();
-        let child = child.with_context(|| format!("cannot start {command:?}"))?;
-        let server = Self { child, address: address.to_owned() };
+        let process = Process::start(command.stdin(Stdio::null()))?;
         let start = Instant::now();
         while TcpStream::connect(address).is_err() {
             ensure!(start.elapsed() < DEADLINE, "{address} does not accept connections");
             std::thread::sleep(TICK);
         }
-        Ok(server)
+        Ok(Self { process, address: address.to_owned() })
     }
 
     pub(super) fn id(&self) -> String {
-        self.child.id().to_string()
+        self.process.0.id().to_string()
     }
 
     /// User and system time of all threads so far, in µs.
@@ -114,18 +110,10 @@ impl Server {
     }
 
     fn read(&self, file: &str, parse: fn(&str) -> Option<f64>) -> Result<f64> {
-        let path = format!("/proc/{}/{file}", self.child.id());
+        let path = format!("/proc/{}/{file}", self.process.0.id());
         let text = std::fs::read_to_string(&path)
             .with_context(|| format!("cannot read {path}: did the process end?"))?;
         parse(&text).with_context(|| format!("unexpected content of {path}: {text:?}"))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Both fail only if the process has already ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

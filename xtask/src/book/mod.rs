@@ -21,7 +21,7 @@ const COMMAND_LINE: &str = "docs/reference/command-line.md";
 /// Builds the book and executes the `console` blocks of the README and of its pages.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let program = workspace.build("trunkline")?;
-    let mdbook = peers::cargo_tool(workspace, "mdbook", "0.5.4", &[])?;
+    let mdbook = peers::cargo_tool(workspace, "mdbook", "0.5.4")?;
     let target = workspace.path("target/book");
     run_command(&mut command!(workspace, mdbook, "build", "docs", "--dest-dir", target))?;
 

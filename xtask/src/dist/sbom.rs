@@ -15,7 +15,7 @@ const NOT_CONTAINED: &str = "rcgen";
 
 pub(super) fn write(release: &Release<'_>) -> Result<()> {
     let workspace = release.workspace;
-    let cyclonedx = peers::cargo_tool(workspace, "cargo-cyclonedx", "0.5.9", &["cyclonedx"])?;
+    let cyclonedx = peers::cargo_tool(workspace, "cargo-cyclonedx", "0.5.9")?;
     let name = format!("trunkline-{}.cdx", release.get("version"));
     let mut cyclonedx = command!(workspace, cyclonedx, "cyclonedx", "--format=json");
     cyclonedx.args(["--manifest-path=crates/trunkline-cli/Cargo.toml", "--no-build-deps"]);
