@@ -151,7 +151,7 @@ fn clippy(workspace: &Workspace) -> Result<()> {
 
 /// Some code is compiled only without the default features.
 fn features(workspace: &Workspace) -> Result<()> {
-    ["trunkline", "trunkline-mcp", "trunkline-resources", "trunkline-sql"].into_iter().try_for_each(
+    ["trunkline", "trunkline-mcp", "trunkline-records", "trunkline-sql"].into_iter().try_for_each(
         |library| lint(workspace, &["--package", library, "--lib", "--no-default-features"]),
     )
 }

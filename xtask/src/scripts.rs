@@ -110,7 +110,7 @@ pub(crate) fn console(workspace: &Workspace) -> Result<()> {
     let other = stage.start("other", &mut stage.serve(&database, &[]))?;
     let mut open = stage.serve(&database, &["--writable", "--expose", "*"]);
     open.args(["--agent-model", "scripted", "--agent-url"]).arg(format!("{}/v1", model.url));
-    open.arg("--tools").arg(workspace.path("examples/tools"));
+    open.arg("--command-tools").arg(workspace.path("examples/tools"));
     open.arg("--upstream").arg(format!("catalog={}/mcp", other.url));
     // Nothing listens on this port.
     open.args(["--upstream", "broken=http://127.0.0.1:9/mcp"]);

@@ -8,6 +8,10 @@ use anyhow::{Context, Result, ensure};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
+/// The headers that HTTP clients of Python and Node.js add.
+const CLIENT: &str = "Accept-Encoding: gzip, deflate, br\r\nConnection: keep-alive\r\n\
+                      User-Agent: python-httpx/0.28.1\r\nContent-Type: application/json\r\n";
+
 #[derive(Clone)]
 pub(super) struct Request {
     /// The method and the path.
@@ -33,8 +37,7 @@ impl Connection {
         stream.set_read_timeout(Some(DEADLINE))?;
         let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
         let request = format!(
-            "{line} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n{headers}\
-             Content-Length: {}\r\n\r\n{body}",
+            "{line} HTTP/1.1\r\nHost: {address}\r\n{CLIENT}{headers}Content-Length: {}\r\n\r\n{body}",
             body.len()
         );
         Ok(Self { stream: BufReader::new(stream), request, expected })

@@ -134,10 +134,10 @@ pub(super) fn ratios() -> Vec<Ratio> {
     };
     let tools = TOOLS
         .iter()
-        .map(|case| Ratio::new((case.name, ABOVE_HYPER), OURS, RMCP, Some(Goal::AtMost(0.13))));
+        .map(|case| Ratio::new((case.name, ABOVE_HYPER), OURS, RMCP, Some(Goal::AtMost(0.20))));
     [
-        at_most(single.name, OURS, AXUM, 0.95),
-        at_most(batch.name, OURS, AXUM, 0.90),
+        at_most(single.name, OURS, AXUM, 1.10),
+        at_most(batch.name, OURS, AXUM, 1.00),
         at_most(batch.name, OURS, JSONRPSEE, 0.24),
         at_most(UNKNOWN, SERVE, OURS, 1.5),
         at_most(SELECT, SERVE, NO_HISTORY, 1.15),

@@ -44,12 +44,13 @@ pub(super) struct Case {
 }
 
 const ACCEPT: &str = "Accept: application/json, text/event-stream";
+const PLAIN: &[&str] = &["Accept: application/json"];
 const LEGACY: &[&str] = &[ACCEPT, "MCP-Protocol-Version: 2025-11-25"];
 const MODERN: &str = "MCP-Protocol-Version: 2026-07-28";
 
 pub(super) const CALLS: [Case; 2] = [
-    case("single call", "single", ("/", &[]), "\"result\":42"),
-    case("batch of 100", "batch", ("/", &[]), "\"result\":102"),
+    case("single call", "single", ("/", PLAIN), "\"result\":42"),
+    case("batch of 100", "batch", ("/", PLAIN), "\"result\":102"),
 ];
 pub(super) const TOOLS: [Case; 4] = [
     case("tools/call, 2025-11-25", "legacy_tool", ("/mcp", LEGACY), "{\"sum\":42}"),

@@ -1,4 +1,4 @@
-//! Records of `trunkline-resources`: reads and writes over HTTP, natively and by JSON-RPC, and durable imports per second.
+//! Records of `trunkline-records`: reads and writes over HTTP, natively and by JSON-RPC, and durable imports per second.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,7 +46,7 @@ pub(super) fn ratios() -> Vec<Ratio> {
 
 /// Measures each place with a new server and new files.
 pub(super) fn round(workspace: &Workspace, seconds: u32) -> Result<Vec<Figure>> {
-    let chosen = ["--package=trunkline-resources", "--example=todo", "--example=import"];
+    let chosen = ["--package=trunkline-records", "--example=todo", "--example=import"];
     let examples = ours(workspace, &chosen)?.join("examples");
     let memory = workspace.fresh_folder(SHM)?;
     let many: &[u32] = &[16];

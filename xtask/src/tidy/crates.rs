@@ -21,12 +21,12 @@ trunkline-server: trunkline-core trunkline-client trunkline-access trunkline-his
 trunkline: trunkline-core trunkline-client trunkline-access trunkline-history trunkline-macros trunkline-server trunkline-edn?
 trunkline-mcp: trunkline trunkline-storage?
 trunkline-sql: trunkline trunkline-mcp? trunkline-postgres?
-trunkline-resources: trunkline trunkline-storage trunkline-mcp?
-trunkline-tools: trunkline
+trunkline-records: trunkline trunkline-storage trunkline-mcp?
+trunkline-command-tools: trunkline
 trunkline-gateway: trunkline trunkline-mcp
 trunkline-agent: trunkline trunkline-mcp trunkline-storage
 trunkline-console: trunkline
-trunkline-cli: trunkline trunkline-console trunkline-edn trunkline-mcp trunkline-sql trunkline-resources trunkline-tools \
+trunkline-cli: trunkline trunkline-console trunkline-edn trunkline-mcp trunkline-sql trunkline-records trunkline-command-tools \
     trunkline-gateway trunkline-agent trunkline-storage
 ";
 
