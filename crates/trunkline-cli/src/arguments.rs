@@ -50,7 +50,7 @@ pub(crate) enum Command {
     ///
     /// For MCP clients that start their servers. Records are served only with --records or --expose.
     #[command(after_help = AFTER_HELP, after_long_help = AFTER_LONG_HELP)]
-    Mcp(stdio::Stdio),
+    Mcp(Box<stdio::Stdio>),
     /// Check, show or create the configuration file
     #[command(subcommand)]
     Config(commands::config::ConfigCommand),

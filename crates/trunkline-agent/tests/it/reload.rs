@@ -52,7 +52,7 @@ async fn serve(tools: &Path, conversations: &Path, model_url: &str) -> ServerHan
     changing.replace(trunkline_command_tools::operations(&folder)).unwrap();
     let rpc = Router::new().dynamic("tool", &changing).build().unwrap();
     folder.on_change(move |folder, _| {
-        changing.replace(trunkline_command_tools::operations(folder)).unwrap()
+        changing.replace(trunkline_command_tools::operations(folder)).unwrap();
     });
     let conversations = Conversations::open(conversations, Default::default()).unwrap();
     let model = Model::new(model::ModelConfig::new(model_url, "tiny")).unwrap();

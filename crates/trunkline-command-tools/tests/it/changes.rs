@@ -19,7 +19,7 @@ fn follow(folder: &ToolFolder) -> Rpc {
     changing.replace(trunkline_command_tools::operations(folder)).unwrap();
     let rpc = Router::new().dynamic("tool", &changing).build().unwrap();
     folder.on_change(move |folder, _| {
-        changing.replace(trunkline_command_tools::operations(folder)).unwrap()
+        changing.replace(trunkline_command_tools::operations(folder)).unwrap();
     });
     rpc
 }
